@@ -18,7 +18,7 @@ from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Voltage
 from cosim.circuit.elements import GROUND, Source
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.noise import Cells, apertures, turning_excess
+from cosim.engines.behavioral.noise import ClockedCells, apertures, turning_excess
 from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology
@@ -78,7 +78,9 @@ def main():
             siemens = both[0] / (float(fit.devices["cell_p"].slope(both[0])) * technology.thermal_voltage)
             share = (both[0] - both[1]) / (siemens * (hold[0] - hold[1]))
             one = np.array([thresh])
-            cell = Cells(one, WIDTH * one, np.array([False]), 2, TIMING, technology.supply, technology.thermal_voltage)
+            cell = ClockedCells(
+                one, WIDTH * one, np.array([False]), 2, TIMING, technology.supply, technology.thermal_voltage
+            )
             print(
                 f"{name} {1e9 * thresh:g} nA: engine {share:.3f}, threshold {1e12 * (both[0] - thresh):+.1f} pA; "
                 f"equations {apertures(cell, fit)[0].frozen:.3f}, {1e12 * float(turning_excess(cell, fit)[0]):+.1f} pA",

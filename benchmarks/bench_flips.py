@@ -26,7 +26,7 @@ from cosim.cells.clocked import LATCH_NODE
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import TransientNoise, Voltage
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.noise import Cells, apertures, gate_lag
+from cosim.engines.behavioral.noise import ClockedCells, apertures, gate_lag
 from cosim.engines.engine import Failure
 from cosim.engines.table import simulator_named
 from cosim.technology.catalog import load_technology
@@ -71,7 +71,7 @@ class Cell:
         rms = lambda one: float(np.sqrt(one / (2 * step)))  # noqa: E731
         own, slopes = (sum(ends), (n.slopes[0], p.slopes[0])) if self.devices else (0.0, None)
         (edge,) = apertures(
-            Cells(*(np.array([x]) for x in (*self.bias[:2], self.reset)), 2, TIMING, technology.supply,
+            ClockedCells(*(np.array([x]) for x in (*self.bias[:2], self.reset)), 2, TIMING, technology.supply,
                   technology.thermal_voltage), fit
         )  # fmt: skip
         white = density / (4 * lag)

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.automata.automaton import MOST_STATES, Automaton, Whole, minimise
-from cosim.automata.network import GRID, STATE, Names, one_hot_layers, symbol_network
+from cosim.automata.network import GRID, STATE, AutomatonNames, one_hot_layers, symbol_network
 from cosim.base.errors import InputError
 from cosim.network.layers import Array
 from cosim.network.types import Network, Readout
@@ -39,7 +39,7 @@ OPEN = -1  # a symbol that never comes, an output that is of no concern
 
 
 @dataclass(frozen=True, eq=False)
-class Partial:
+class PartialAutomaton:
     """An automaton that leaves some transitions and outputs open; it starts in state 0.
 
     symbols, labels: names; next: (states, symbols), the state that each symbol leads to, or OPEN if the symbol never
@@ -52,7 +52,7 @@ class Partial:
     output: Whole
 
 
-def fewest(partial: Partial) -> tuple[Automaton, int]:
+def fewest(partial: PartialAutomaton) -> tuple[Automaton, int]:
     """Return an automaton of few states that gives every answer that `partial` specifies, and a lower bound.
 
     The bound is on the number of states of any automaton that gives these answers.
@@ -75,7 +75,7 @@ def fewest(partial: Partial) -> tuple[Automaton, int]:
     return replace(found, states=tuple(f"s{k}" for k in range(len(found.states)))), _clique(apart)
 
 
-def _equal_states(partial: Partial) -> Partial:
+def _equal_states(partial: PartialAutomaton) -> PartialAutomaton:
     """Merge the equivalent states of a partial automaton.
 
     Two states are equivalent here only if their open entries are at the same places as well.
@@ -94,7 +94,7 @@ def _equal_states(partial: Partial) -> Partial:
     return replace(partial, next=place[found.next[kept]], output=np.where(output == others[0], OPEN, output))
 
 
-def _apart(partial: Partial) -> NDArray[np.bool_]:
+def _apart(partial: PartialAutomaton) -> NDArray[np.bool_]:
     """Return which pairs of states give different answers, neither open, after some string, (states, states)."""
     said = partial.output
     apart = (said[:, None] != said[None, :]) & (said[:, None] != OPEN) & (said[None, :] != OPEN)
@@ -107,7 +107,7 @@ def _apart(partial: Partial) -> NDArray[np.bool_]:
             return apart
 
 
-def _merged(partial: Partial, apart: NDArray[np.bool_]) -> Whole:
+def _merged(partial: PartialAutomaton, apart: NDArray[np.bool_]) -> Whole:
     """Merge states greedily into groups without a contradiction; return each state's group, (states,).
 
     A group is named by the smallest of its states. apart: (states, states), pairs of states that contradict.
@@ -124,7 +124,7 @@ def _merged(partial: Partial, apart: NDArray[np.bool_]) -> Whole:
     return group
 
 
-def _merge(partial: Partial, apart: NDArray[np.bool_], group: Whole, pair: tuple[int, int]) -> Whole | None:
+def _merge(partial: PartialAutomaton, apart: NDArray[np.bool_], group: Whole, pair: tuple[int, int]) -> Whole | None:
     """Return the groups of states after a merge of the pair's groups and of all groups that they lead to, (states,).
 
     Return None if two states of one group contradict.
@@ -269,7 +269,7 @@ class BlockAutomata:
             words[place] = (*words[front], symbol)
         return words, self.decide(states)
 
-    def product(self, task: StringTask) -> Partial:
+    def product(self, task: StringTask) -> PartialAutomaton:
         """Return the blocks as one automaton on a task's strings, whose states are the joint states.
 
         Open in it are symbols that never come, decisions that do not count, and the decision before the first symbol.
@@ -278,7 +278,7 @@ class BlockAutomata:
         output = np.where(task.judged[turn - 1], self.decide(states), OPEN)
         follow = np.concatenate([follow[:1], follow])  # before the first symbol nothing is said: a state of its own
         follow = np.where(follow == OPEN, OPEN, follow + 1)
-        return Partial(task.symbols, task.labels, follow, np.concatenate([[OPEN], output]))
+        return PartialAutomaton(task.symbols, task.labels, follow, np.concatenate([[OPEN], output]))
 
 
 def side_by_side(blocks: BlockAutomata, weight: Array, task: StringTask) -> Network:
@@ -298,7 +298,7 @@ def side_by_side(blocks: BlockAutomata, weight: Array, task: StringTask) -> Netw
     layers = one_hot_layers(follow, np.array([i == 0 for _, i in kept]))
     weights = np.stack([rounded[:, k, i] for k, i in kept], axis=1)
     readout = Readout((STATE,), weights, np.zeros(len(weights)), "last")
-    named = Names(task.symbols, tuple(f"{k}.{i}" for k, i in kept), task.labels)
+    named = AutomatonNames(task.symbols, tuple(f"{k}.{i}" for k, i in kept), task.labels)
     return symbol_network(layers, readout, named, task.name)
 
 

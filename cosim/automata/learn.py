@@ -54,7 +54,7 @@ def learn(
     `most` states: an oracle that drifts has no finite automaton.
     """
     symbols, labels = map(tuple, names)
-    asked = _Asked(oracle)
+    asked = _AnswerCache(oracle)
     asked.all_of(strings)
     table = _Table(asked, len(symbols))
     table.close()
@@ -74,7 +74,7 @@ def learn(
     return min(map(minimise, firsts), key=lambda one: len(one.states)), asked.count, differing
 
 
-class _Asked:
+class _AnswerCache:
     """A cache of the oracle's answers: each word is asked once, and answers its beginnings as well."""
 
     def __init__(self, oracle: Oracle) -> None:
@@ -107,7 +107,7 @@ class _Table:
     ending) -> number of the state.
     """
 
-    def __init__(self, asked: _Asked, symbols: int) -> None:
+    def __init__(self, asked: _AnswerCache, symbols: int) -> None:
         self._asked, self._symbols = asked, range(symbols)
         self.access: list[Word] = [()]
         self.endings: list[Word] = [()]

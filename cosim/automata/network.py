@@ -51,7 +51,7 @@ def network_of(automaton: Automaton, task: str, products: type[ReluLayer] = AndL
 
 
 @dataclass(frozen=True)
-class Names:
+class AutomatonNames:
     """Names of the symbols that an automaton's network reads, of its states, and of its answers."""
 
     symbols: tuple[str, ...]
@@ -59,19 +59,19 @@ class Names:
     labels: tuple[str, ...]
 
 
-def names_by_strings(automaton: Automaton) -> Names:
+def names_by_strings(automaton: Automaton) -> AutomatonNames:
     """Return the names of an automaton, with states in the order of the shortest strings that lead to them.
 
     `automaton_in` finds states in this order in a network that has no cell for each state.
     """
     states = tuple(automaton.states[state] for state in reached(automaton))
-    return Names(automaton.symbols, states, automaton.labels)
+    return AutomatonNames(automaton.symbols, states, automaton.labels)
 
 
 def symbol_network(
     layers: Sequence[Layer],
     readout: Readout,
-    named: Names | Automaton,
+    named: AutomatonNames | Automaton,
     task: str,
     ranges: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
 ) -> Network:

@@ -186,7 +186,7 @@ def _too_many(parser: "_Parser", largest: int, states: int) -> InputError:
 
 
 @dataclass
-class _Open:
+class _OpenGroup:
     """A group whose ) has not been read yet.
 
     either: alternatives before the last |; row: the items after it, without the last one; item: the last item.
@@ -209,18 +209,18 @@ class _Parser:
     ways: int = 0
 
     def parse(self) -> _Part:
-        stack = [_Open()]
+        stack = [_OpenGroup()]
         while self.at < len(self.pattern):
             sign = self.take()
             if sign == "(":
-                stack.append(_Open())
+                stack.append(_OpenGroup())
             elif sign == ")":
                 if len(stack) == 1:
                     raise self.fault("has a ) that nothing opens", back=1)
                 self.add(stack[-2], self.close(stack.pop()))
             elif sign == "|":
                 group = stack[-1]
-                stack[-1] = _Open(self.close(group))
+                stack[-1] = _OpenGroup(self.close(group))
             elif sign in "*+?":
                 self.repeat(stack[-1], sign)
             else:
@@ -229,13 +229,13 @@ class _Parser:
             raise self.fault("has a ( that nothing closes")
         return self.close(stack[0])
 
-    def add(self, group: _Open, item: _Part) -> None:
+    def add(self, group: _OpenGroup, item: _Part) -> None:
         """Append an item to the row of a group."""
         if group.item is not None:
             group.row = self.both(group.row, group.item)
         group.item = item
 
-    def close(self, group: _Open) -> _Part:
+    def close(self, group: _OpenGroup) -> _Part:
         """Return a group as one part that matches any of its alternatives."""
         row = group.row if group.item is None else self.both(group.row, group.item)
         if (other := group.either) is None:
@@ -248,7 +248,7 @@ class _Parser:
         first = one.first | (other.first if one.empty else 0)
         return _Part(one.empty and other.empty, first, other.last | (one.last if other.empty else 0))
 
-    def repeat(self, group: _Open, sign: str) -> None:
+    def repeat(self, group: _OpenGroup, sign: str) -> None:
         """Repeat the last item of a group: any number of times for *, at least once for +, at most once for ?."""
         if (item := group.item) is None:
             raise self.fault(f"has a {sign} behind nothing", back=1)

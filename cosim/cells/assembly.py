@@ -8,7 +8,7 @@ from cosim.circuit.elements import Circuit
 
 
 @dataclass(frozen=True)
-class Carried:
+class StateCurrent:
     """An analog state, or a pulse, of a circuit: (I - rest) / step, with the current I of a transistor.
 
     device: name of the transistor in the flat circuit; rest, step: ampere.
@@ -19,11 +19,13 @@ class Carried:
     step: float
 
 
-Shown = tuple[str, ...] | Carried  # nets of which as many are high as a whole state says, bit k 2^k times; or analog
+Shown = (
+    tuple[str, ...] | StateCurrent
+)  # nets of which as many are high as a whole state says, bit k 2^k times; or analog
 
 
 @dataclass(frozen=True)
-class Around:
+class SurroundingBlocks:
     """The blocks of a chip around its network, `cosim.compiler.around`; empty by default.
 
     blocks: names of those that power is counted in; pins: bias pin -> block that its current belongs to, where that is
@@ -89,8 +91,8 @@ class Assembly:
     symbols: dict[str, str]
     held: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     pushed: frozenset[str] = frozenset()
-    drives: dict[str, Carried] = field(default_factory=dict[str, Carried])
-    around: Around = Around()
+    drives: dict[str, StateCurrent] = field(default_factory=dict[str, StateCurrent])
+    around: SurroundingBlocks = SurroundingBlocks()
 
     @property
     def blocks(self) -> tuple[str, ...]:

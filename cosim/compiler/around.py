@@ -25,7 +25,7 @@ from cosim.cells.winner import winner
 from cosim.circuit.elements import Attribution, Instance, Subcircuit
 from cosim.circuit.waveforms import Timing, sampled_time
 from cosim.compiler.settings import Target
-from cosim.network.ir.graph import Sized
+from cosim.network.ir.graph import SizedGraph
 from cosim.network.ir.nodes import InputCurrent, Memory, Output
 from cosim.units.builder import PEDESTAL_STRENGTH
 
@@ -36,7 +36,7 @@ UNIT_LINE, PEDESTAL_LINE = "tree_unit", "tree_pedestal"
 LEVEL_PIN, REST_PIN = "level", "level_rest"
 
 
-def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
+def surround(assembly: Assembly, graph: SizedGraph, job: Target) -> Assembly:
     """Add the chip's blocks that `job.settings.around` names to the assembly of a compiled network.
 
     Raises MappingError for a block that this network cannot use.
@@ -53,7 +53,7 @@ def surround(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
     return assembly
 
 
-def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
+def _with_converters(assembly: Assembly, graph: SizedGraph, job: Target) -> Assembly:
     """Add a converter on each input pin; all converters share one line of the level and one of the pedestal.
 
     Raises MappingError for a network whose inputs have no levels.
@@ -81,7 +81,7 @@ def _with_converters(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
     return _add_blocks(replace(assembly, around=around), (rest, diode, cell), instances, pins, CONVERTERS)
 
 
-def _with_decision(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
+def _with_decision(assembly: Assembly, graph: SizedGraph, job: Target) -> Assembly:
     """Add averages of the outputs and a winner-take-all, which decides for a class.
 
     Raises MappingError if the class is not the largest of two or more pooled outputs, or no time is left for sampling.
@@ -168,7 +168,7 @@ def _with_clock(assembly: Assembly, job: Target) -> Assembly:
     return _add_blocks(replace(assembly, around=around), (*gates, cell), [instance], {}, CLOCK_GENERATOR)
 
 
-def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
+def _with_tree(assembly: Assembly, graph: SizedGraph, job: Target) -> Assembly:
     """Add the reference, the bias tree, a source on each bias pin, and sinks for unit current and pedestal."""
     technology, fit, sink = job.technology, job.settings.fit, job.calibration.mirror.sink
     assert fit is not None, "blocks around a network need what was measured of them"
@@ -198,7 +198,7 @@ def _with_tree(assembly: Assembly, graph: Sized, job: Target) -> Assembly:
     return replace(fed, around=replace(fed.around, pins=dict.fromkeys(fed.bias_pins, BIAS_TREE.block)))
 
 
-def _capacitance(assembly: Assembly, graph: Sized, job: Target) -> float:
+def _capacitance(assembly: Assembly, graph: SizedGraph, job: Target) -> float:
     """Return the capacitance with which an output's average stays in the swing, F.
 
     A mean equal to the sum of the output's largest weighted currents moves it by SWING V_DD.
@@ -211,7 +211,7 @@ def _capacitance(assembly: Assembly, graph: Sized, job: Target) -> float:
     return most * graph.i_unit * sampled / (RATIO * SWING * job.technology.supply)
 
 
-def _level(graph: Sized, source: str) -> float:
+def _level(graph: SizedGraph, source: str) -> float:
     """Return the largest current of a signal, in software units."""
     node = graph.nodes[source]
     return node.level * node.most if isinstance(node, Memory) else 1.0

@@ -10,14 +10,14 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from cosim.network.ir.graph import Lowered
-from cosim.network.ir.nodes import InputCurrent, Memory, Node, Storing, ThresholdUnit, UnitCurrent, Weight
+from cosim.network.ir.graph import LoweredGraph
+from cosim.network.ir.nodes import InputCurrent, LevelMemory, Memory, Node, ThresholdUnit, UnitCurrent, Weight
 
 LARGEST_DENOMINATOR = 2**14  # a finer lattice leaves no room that a circuit could use
 _SAME = 1e-9  # relative; how exactly a float must be the fraction
 
 
-def centre(graph: Lowered) -> Lowered:
+def centre(graph: LoweredGraph) -> LoweredGraph:
     """Centre the thresholds `rise` and `fall` of a graph, a pass of the compiler; no decision changes.
 
     A set needs u - beta >= rise, a reset u + beta <= fall, a turn v >= turn. Thresholds that lie within one gap, a
@@ -34,7 +34,7 @@ def centre(graph: Lowered) -> Lowered:
             fall = (math.floor(_ratio(node.fall, step)) + 0.5) * float(step)
             if dynamic or fall < rise or not node.two_sided:
                 centred[node.name] = replace(node, rise=rise, fall=fall)
-    for node in graph.of(Storing):
+    for node in graph.of(LevelMemory):
         values = [term for source, _ in graph.into(node.name, "value") for term in graph.into(source)]
         if (step := _common_step(values, steps)) is not None:
             turns = tuple((math.ceil(_ratio(turn, step)) - 0.5) * float(step) for turn in node.turns)
@@ -42,7 +42,7 @@ def centre(graph: Lowered) -> Lowered:
     return replace(graph, nodes=centred)
 
 
-def _output_step(graph: Lowered, node: Node, steps: dict[str, Fraction | None]) -> Fraction | None:
+def _output_step(graph: LoweredGraph, node: Node, steps: dict[str, Fraction | None]) -> Fraction | None:
     """Return a step, in software units, of which every value of a node is a multiple; None for continuous values."""
     match node:
         case InputCurrent(step=step):

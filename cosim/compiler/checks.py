@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.circuit.waveforms import LAST_CLOSE
 from cosim.compiler.settings import CompilationJob, Target
-from cosim.network.ir.graph import Lowered, Scaled
+from cosim.network.ir.graph import LoweredGraph, ScaledGraph
 from cosim.network.ir.nodes import PEDESTAL, And, Memory
 from cosim.units.sizing import PULSE_END, SetPoint, largest_count
 from cosim.units.table import UNITS, unit_of
 
 
-def check_weights(graph: Lowered, job: CompilationJob) -> None:
+def check_weights(graph: LoweredGraph, job: CompilationJob) -> None:
     """Raise MappingError if weights exceed the largest mirror and `saturate` is off; names the worst one."""
     if job.settings.saturate:
         return
@@ -32,7 +32,7 @@ def _among(count: int) -> str:
     return f", the worst of {count}" if count > 1 else ""
 
 
-def check_pulls(graph: Lowered, job: CompilationJob) -> None:
+def check_pulls(graph: LoweredGraph, job: CompilationJob) -> None:
     """Raise MappingError if a weight on an And node is negative: Ands become current sources, which only pull."""
     for (source, _), weight in graph.weights.items():
         if isinstance(graph.nodes[source], And) and weight.target < 0:
@@ -42,7 +42,7 @@ def check_pulls(graph: Lowered, job: CompilationJob) -> None:
             )
 
 
-def check_stages(graph: Lowered, job: CompilationJob) -> None:
+def check_stages(graph: LoweredGraph, job: CompilationJob) -> None:
     """Raise MappingError if a unit's pulse is not over when the next stage of the compiled graph decides."""
     stages = 1 + max(node.stage for node in graph.memories)
     early = next((node for node in graph.memories if unit_of(node).updates_in_pulse and node.stage < stages - 1), None)
@@ -57,7 +57,7 @@ def check_stages(graph: Lowered, job: CompilationJob) -> None:
         )
 
 
-def check_comparators(graph: Lowered, job: CompilationJob) -> None:
+def check_comparators(graph: LoweredGraph, job: CompilationJob) -> None:
     """Raise MappingError if `comparator_devices` is over 1 and no unit of the network has a comparator."""
     if job.settings.comparator_devices > 1 and not any(unit_of(node).has_comparators for node in graph.memories):
         raise MappingError(
@@ -66,7 +66,7 @@ def check_comparators(graph: Lowered, job: CompilationJob) -> None:
         )
 
 
-def check_feedback(graph: Lowered, job: CompilationJob) -> None:
+def check_feedback(graph: LoweredGraph, job: CompilationJob) -> None:
     """Raise MappingError if a state depends on itself, but its unit's equations cannot start from a given state."""
     deaf = (
         next((node for node in graph.memories if not unit_of(node).resumes_from_state), None)
@@ -80,7 +80,7 @@ def check_feedback(graph: Lowered, job: CompilationJob) -> None:
         )
 
 
-def check_units_work(graph: Scaled, target: Target) -> None:
+def check_units_work(graph: ScaledGraph, target: Target) -> None:
     """Raise MappingError if a kind of unit cannot work with the target's unit current, frame and time constant.
 
     Also if a time constant is set and no unit has one.
@@ -95,7 +95,7 @@ def check_units_work(graph: Scaled, target: Target) -> None:
         unit.check_timing(graph.i_unit, how.t_step, how.slow, target.calibration, origin)
 
 
-def check_set_points(graph: Scaled, job: CompilationJob) -> None:
+def check_set_points(graph: ScaledGraph, job: CompilationJob) -> None:
     """Raise MappingError if a threshold, width or level of the scaled graph cannot be built; names the worst one."""
     beyond = [(node.name, point) for node, point in set_points(graph) if point.excess > 1]
     if beyond:
@@ -105,7 +105,7 @@ def check_set_points(graph: Scaled, job: CompilationJob) -> None:
         raise kind(text, where=name, value=worst.current, limit=worst.limit, unit="A")
 
 
-def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
+def set_points(graph: ScaledGraph) -> Iterator[tuple[Memory, SetPoint]]:
     """Yield (memory, current) for all currents of a scaled graph that have limits, ampere."""
     for node in graph.memories:
         moving = bool(graph.into(node.name, "beta"))
@@ -113,7 +113,7 @@ def set_points(graph: Scaled) -> Iterator[tuple[Memory, SetPoint]]:
             yield node, point
 
 
-def check_signals(graph: Scaled, target: Target) -> None:
+def check_signals(graph: ScaledGraph, target: Target) -> None:
     """Raise UnitCurrentError if the currents of a compiled graph's signals leave the range in which mirrors work."""
     origin, calibration, i_unit, pedestal = target.origin, target.calibration, graph.i_unit, target.settings.pedestal
     low, high = calibration.current_min, calibration.current_max

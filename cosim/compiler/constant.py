@@ -14,7 +14,7 @@ devices. A cell that reads only such cells is constant itself. The remaining sta
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cosim.network.ir.graph import Edge, LeftOut, Lowered
+from cosim.network.ir.graph import Edge, LeftOut, LoweredGraph
 from cosim.network.ir.nodes import UNIT_CURRENT, And, Memory, Node, Rectifier, UnitCurrent, Weight
 from cosim.units.sizing import largest_count
 from cosim.units.table import unit_of
@@ -22,7 +22,7 @@ from cosim.units.table import unit_of
 _WHOLE = 1e-6  # unit devices; how exactly a weight must be a whole number of them
 
 
-def leave_out_constants(graph: Lowered, units: int) -> Lowered:
+def leave_out_constants(graph: LoweredGraph, units: int) -> LoweredGraph:
     """Remove the constant cells from a graph, a pass of the compiler; the result's `left_out` names them.
 
     The graph stays as it is if all cells are constant or none is. units: unit devices per weight 1.0.
@@ -40,10 +40,10 @@ def leave_out_constants(graph: Lowered, units: int) -> Lowered:
     dropped = {edge: weight for edge, weight in graph.weights.items() if gone & {*edge}}
     nodes = {name: node for name, node in graph.nodes.items() if name not in gone}
     left_out = LeftOut({name: graph.nodes[name] for name in graph.nodes if name in gone}, states, dropped)
-    return Lowered(_restaged(nodes), kept, left_out=left_out)
+    return LoweredGraph(_restaged(nodes), kept, left_out=left_out)
 
 
-def _constant_currents(graph: Lowered) -> dict[str, float]:
+def _constant_currents(graph: LoweredGraph) -> dict[str, float]:
     """Return node -> current, in software units, for nodes whose current is constant from the first frame on."""
     found: dict[str, float] = {}
     for name in graph.order:
@@ -61,7 +61,7 @@ def _constant_currents(graph: Lowered) -> dict[str, float]:
     return found
 
 
-def _constant_drive(graph: Lowered, name: str, known: Mapping[str, float]) -> float | None:
+def _constant_drive(graph: LoweredGraph, name: str, known: Mapping[str, float]) -> float | None:
     """Return the sum into a node, in software units; None if a source of it is not constant.
 
     known: constant node -> its current.
@@ -72,7 +72,7 @@ def _constant_drive(graph: Lowered, name: str, known: Mapping[str, float]) -> fl
     return sum(target * known[source] for source, target in terms)
 
 
-def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
+def _state(graph: LoweredGraph, node: Memory, candidate: float) -> int | None:
     """Return the state of a cell with this constant candidate; None if the state is not the same in all frames.
 
     A cell whose thresholds move with the input may decide anything. If a row reads the cell a frame late, the row sees
@@ -86,7 +86,7 @@ def _state(graph: Lowered, node: Memory, candidate: float) -> int | None:
 
 
 def _folded(
-    graph: Lowered, weights: dict[Edge, Weight], node: Memory, current: float, units: int
+    graph: LoweredGraph, weights: dict[Edge, Weight], node: Memory, current: float, units: int
 ) -> dict[Edge, Weight] | None:
     """Return the changed biases of a constant cell's readers, with the cell's part added; None if one cannot take it.
 
@@ -107,7 +107,7 @@ def _folded(
     return folded
 
 
-def _unread(graph: Lowered, states: Mapping[str, int]) -> set[str]:
+def _unread(graph: LoweredGraph, states: Mapping[str, int]) -> set[str]:
     """Return the names of a graph's rectifiers and Ands that are read only by cells that leave the graph.
 
     states: cell that leaves -> its constant state.

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import Capacitor, Circuit, Mos, block_of
 from cosim.circuit.waveforms import LAST_CLOSE
-from cosim.network.ir.graph import Sized
+from cosim.network.ir.graph import SizedGraph
 from cosim.network.ir.nodes import InputCurrent, Memory
 from cosim.network.types import Network, hash_network
 from cosim.technology.calibration import Calibration
@@ -51,7 +51,7 @@ class Design:
     network: Network
     technology: Technology
     calibration: Calibration
-    graph: Sized
+    graph: SizedGraph
     assembly: Assembly
 
     @property

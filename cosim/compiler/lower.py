@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cosim.base.errors import MappingError
-from cosim.network.ir.graph import GraphBuilder, Lowered
+from cosim.network.ir.graph import GraphBuilder, LoweredGraph
 from cosim.network.ir.nodes import And, InputCurrent, Memory, Node, Output, Rectifier, UnitCurrent, Weight
 from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, Network, Readout
@@ -128,7 +128,7 @@ HEADROOM = 1  # states beyond the range of the data, at either end
 MOST_ZEROS = 10_000  # weights of 0 that have an edge each: no device is made of them, and they take time all the same
 
 
-def lower(network: Network, origin: str = "network", cell: Circuit = "auto", headroom: int = HEADROOM) -> Lowered:
+def lower(network: Network, origin: str = "network", cell: Circuit = "auto", headroom: int = HEADROOM) -> LoweredGraph:
     """Lower a network to its graph, a pass of the compiler.
 
     Weights of 0 get edges only if there are at most MOST_ZEROS. cell: circuit of the recurrent units; `auto` chooses by

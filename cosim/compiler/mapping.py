@@ -14,7 +14,7 @@ folded: their encoding is that of the converters in front of the circuit.
 from collections.abc import Mapping, Sequence
 
 from cosim.compiler.design import Design, once_per_design
-from cosim.network.ir.graph import Edge, Lowered, Sized
+from cosim.network.ir.graph import Edge, LoweredGraph, SizedGraph
 from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, Memory, Mirror, Rectifier, ThresholdUnit, Weight
 from cosim.network.layers import RecurrentLayer
 from cosim.network.types import Array, Network
@@ -31,7 +31,7 @@ def learned_arrays(network: Network) -> Arrays:
     return {f"{name}.{field}": array for name, layer in layers.items() for field, array in layer.arrays().items()}
 
 
-def explain_weight(graph: Sized, edge: Edge, learned: Arrays, sign: int) -> str:
+def explain_weight(graph: SizedGraph, edge: Edge, learned: Arrays, sign: int) -> str:
     """Explain how the compiler changed a learned weight or bias on its way into the graph; "" if it is unchanged.
 
     learned: of `learned_arrays`; sign: `row_sign` of the weight's row.
@@ -67,7 +67,7 @@ def explain_threshold(wanted: float, learned: float, offset: float) -> str:
     return "; ".join(parts)
 
 
-def row_sign(graph: Lowered, target: str, learned: Arrays) -> int:
+def row_sign(graph: LoweredGraph, target: str, learned: Arrays) -> int:
     """Return -1 if the compiled row of node `target` is the negative of the learned one, else 1."""
     for source, weight in graph.into(target):
         if source != UNIT_CURRENT and weight.target and (value := _learned_weight(weight, learned)):
@@ -115,7 +115,7 @@ def map_parameters(design: Design) -> Sequence[MappingRow]:
     return [*rows, *_left_out_rows(graph, layers)]
 
 
-def _left_out_rows(graph: Sized, layers: Mapping[str, RecurrentLayer]) -> list[MappingRow]:
+def _left_out_rows(graph: SizedGraph, layers: Mapping[str, RecurrentLayer]) -> list[MappingRow]:
     """Return the mapping report's rows for cells that are not built because no input changes their state."""
     left_out, rows = graph.left_out, list[MappingRow]()
     notes = {name: f"{name} is always in state {state}" for name, state in left_out.states.items()}
@@ -144,7 +144,7 @@ def _weight_row(weight: Weight, mirror: Mirror, element: str, note: str) -> Mapp
 
 
 def _learned(
-    node: Memory, layer: RecurrentLayer | None, sign: int, graph: Sized, pins: tuple[str, ...]
+    node: Memory, layer: RecurrentLayer | None, sign: int, graph: SizedGraph, pins: tuple[str, ...]
 ) -> LearnedParameters:
     """Return the names of a compiled unit's learned parameters, and notes on how its thresholds came from them.
 

@@ -34,7 +34,7 @@ from cosim.compiler.design import Design
 from cosim.compiler.lower import lower
 from cosim.compiler.settings import CompilationJob, CompilerSettings, Target
 from cosim.compiler.size import scale, size
-from cosim.network.ir.graph import Lowered, Sized
+from cosim.network.ir.graph import LoweredGraph, SizedGraph
 from cosim.network.ir.nodes import UNIT_CURRENT, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.types import Network
 from cosim.technology.calibration import Calibration
@@ -104,7 +104,7 @@ def _size(target: Target) -> object:
     try:
         return _run(sizing, target, found)
     except UnitCurrentError as error:
-        assert isinstance(found, Lowered)
+        assert isinstance(found, LoweredGraph)
         advice = advise_unit_current(found, target.settings.i_unit, refused, target.technology.name)
         raise error.reworded(f"{error}; {advice}", MappingError) from None
 
@@ -116,7 +116,7 @@ def constant_cells(network: Network) -> dict[str, int]:
         found = _run(PASSES[: _place(FOR_TECHNOLOGY)], job, network)
     except MappingError:
         return {}
-    assert isinstance(found, Lowered)
+    assert isinstance(found, LoweredGraph)
     return dict(found.left_out.states)
 
 
@@ -150,7 +150,7 @@ def _run(passes: tuple[Pass, ...], job: CompilationJob, found: object) -> object
 
 
 def assemble(
-    graph: Sized, technology: Technology, calibration: Calibration, settings: CompilerSettings = CompilerSettings()
+    graph: SizedGraph, technology: Technology, calibration: Calibration, settings: CompilerSettings = CompilerSettings()
 ) -> Assembly:
     """Assemble a sized graph into one circuit, the compiler's last pass."""
     builder = Builder(graph, technology, calibration, settings.slow, settings.comparator_devices)
@@ -213,7 +213,7 @@ _SERIES = tuple(float(f"{value}e{decade}") for decade in range(-12, -6) for valu
 _SAME = 1e-9  # relative, of rounded floats
 
 
-def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float], str], technology: str) -> str:
+def advise_unit_current(graph: LoweredGraph, asked: float, refused: Callable[[float], str], technology: str) -> str:
     """Return advice for a network that the compiler refuses at the i_unit `asked`, ampere: the nearest one that suits.
 
     If none suits, the advice is to train again. refused: function from i_unit to the compiler's objection, "" for none.
@@ -234,7 +234,7 @@ def advise_unit_current(graph: Lowered, asked: float, refused: Callable[[float],
     )
 
 
-def _bounds(graph: Lowered) -> tuple[float, float]:
+def _bounds(graph: LoweredGraph) -> tuple[float, float]:
     """Return the smallest and largest i_unit, ampere, at which all set-points can be built, rounded to three digits.
 
     If no i_unit suits all of them, the first number is the larger one.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cosim.base.errors import MappingError, UnitCurrentError
-from cosim.network.ir.graph import Edge, Lowered, Scaled, Sized
+from cosim.network.ir.graph import Edge, LoweredGraph, ScaledGraph, SizedGraph
 from cosim.network.ir.nodes import (
     PEDESTAL,
     PEDESTAL_UNITS,
@@ -26,8 +26,8 @@ from cosim.units.table import unit_of
 
 
 def size(
-    graph: Scaled, calibration: Calibration, *, origin: str = "network", pedestal: float = PEDESTAL_UNITS
-) -> Sized:
+    graph: ScaledGraph, calibration: Calibration, *, origin: str = "network", pedestal: float = PEDESTAL_UNITS
+) -> SizedGraph:
     """Size a graph, a pass of the compiler: whole unit devices for its weights, bias currents for its memories.
 
     pedestal: current of a signal of 0, in software units, see `Pedestal`. A weight beyond MAX_COUNT (a bias:
@@ -47,7 +47,7 @@ def size(
         for edge, weight in graph.weights.items()
     }
     biases = {node.name: _bias(node, sizing, origin) for node in graph.memories}
-    sized = Sized(
+    sized = SizedGraph(
         graph.nodes, graph.weights, graph.i_unit, graph.currents, units, pedestal * graph.i_unit, mirrors, biases,
         _steer(graph, calibration, origin), left_out=graph.left_out, comparator_devices=graph.comparator_devices,
     )  # fmt: skip
@@ -68,7 +68,7 @@ def _mirror(source: str, weight: Weight, units: int) -> Mirror:
     return Mirror(count, count / units)
 
 
-def _steer(graph: Scaled, calibration: Calibration, origin: str) -> dict[Edge, float]:
+def _steer(graph: ScaledGraph, calibration: Calibration, origin: str) -> dict[Edge, float]:
     """Return edge -> bias current, ampere, for each weight on an And node.
 
     Raises UnitCurrentError for a current beyond the calibrated range.
@@ -92,7 +92,7 @@ def _pedestals(source: Node) -> int:
     return 1 + source.floor if isinstance(source, Memory) else int(isinstance(source, InputCurrent))
 
 
-def _with_pedestal(graph: Sized) -> Sized:
+def _with_pedestal(graph: SizedGraph) -> SizedGraph:
     """Return the graph with one more weight in each row, which subtracts the pedestals of the row's sources.
 
     The subtraction is exact, because counts of unit devices are integers.
@@ -108,7 +108,7 @@ def _with_pedestal(graph: Sized) -> Sized:
     return replace(graph, nodes={**graph.nodes, PEDESTAL: Pedestal()}, weights=weights, mirrors=mirrors)
 
 
-def scale(graph: Lowered, i_unit: float, comparator_devices: int = 1) -> Scaled:
+def scale(graph: LoweredGraph, i_unit: float, comparator_devices: int = 1) -> ScaledGraph:
     """Scale a graph to ampere, a pass of the compiler: signals by `i_unit`, and the set-points of its memories.
 
     i_unit: ampere per software 1.0; comparator_devices: devices in parallel in each comparator.
@@ -117,6 +117,6 @@ def scale(graph: Lowered, i_unit: float, comparator_devices: int = 1) -> Scaled:
     for node in graph.memories:
         rise, fall = (node.rise, node.fall) if isinstance(node, ThresholdUnit) else (0.0, 0.0)
         currents[node.name] = MemoryCurrents(rise * i_unit, fall * i_unit, node.level * i_unit)
-    return Scaled(
+    return ScaledGraph(
         graph.nodes, graph.weights, i_unit, currents, left_out=graph.left_out, comparator_devices=comparator_devices
     )

@@ -39,7 +39,7 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """The result of one check: its name, its verdict, and the places of violations."""
 
     check: str
@@ -87,7 +87,7 @@ def find_application() -> str:
     return path
 
 
-def run_drc(checker: Checker, gds: Path, folder: Path, table: str) -> Checked:
+def run_drc(checker: Checker, gds: Path, folder: Path, table: str) -> CheckResult:
     """Run `main`, `antenna` or `density` of the kit on a GDS file; main holds the off-grid rules, too."""
     rules = checker.decks / "drc" / "rule_decks"
     shutil.copyfile(rules / "layers_def.drc", folder / "layers_def.drc")
@@ -108,10 +108,10 @@ def run_drc(checker: Checker, gds: Path, folder: Path, table: str) -> Checked:
     found = read_violations(report)
     count = Counter(one.rule for one in found)
     summary = ", ".join(f"{rule} {times}" for rule, times in sorted(count.items())) or "no violation"
-    return Checked(table, not found, summary, found)
+    return CheckResult(table, not found, summary, found)
 
 
-def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path) -> Checked:
+def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path) -> CheckResult:
     """Compare the layout in a GDS file with a netlist (LVS)."""
     deck = checker.decks / "lvs" / "gf180mcu.lvs"
     log = folder / "lvs.log"
@@ -124,7 +124,7 @@ def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path) -> Checked
     }  # fmt: skip
     text = _run(checker, deck, options, log)
     matched = _MATCH in text and _MISMATCH not in text
-    return Checked("lvs", matched, "netlists match" if matched else "netlists do not match")
+    return CheckResult("lvs", matched, "netlists match" if matched else "netlists do not match")
 
 
 def _run(checker: Checker, deck: Path, options: dict[str, object], log: Path) -> str:

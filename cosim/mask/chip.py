@@ -29,7 +29,7 @@ from cosim.mask.blocks import (
     stack,
 )
 from cosim.mask.plates import Plate, bottoms, draw_plates, place
-from cosim.mask.route import FullError, Manners, NoRoomError, RoutingPlan, Wires, manners, route
+from cosim.mask.route import FullError, NetClasses, NoRoomError, RoutingPlan, Wires, manners, route
 from cosim.mask.rows import OWN, PIN, RowGoals, WellBand, find_bands, find_rows, flipped, higher, net_order
 from cosim.technology.types import DrawingRules, Technology
 
@@ -125,7 +125,7 @@ def _routed(
     bands: Sequence[WellBand],
     capacitors: Sequence[Capacitor],
     ports: Sequence[str],
-    known: Manners,
+    known: NetClasses,
     technology: Technology,
 ) -> tuple[RoutingPlan, Wires]:
     """Return the plan of the wires between rows, whose bands are as high as their wires make them, and the wires.

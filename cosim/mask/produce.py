@@ -22,7 +22,7 @@ from cosim.circuit.deck import fold, format_number
 from cosim.circuit.elements import Circuit, Instance, Mos
 from cosim.compiler.design import Design
 from cosim.mask.blocks import Box, Shape, nanometres
-from cosim.mask.checks import Checked, Checker, run_drc, run_lvs
+from cosim.mask.checks import Checker, CheckResult, run_drc, run_lvs
 from cosim.mask.chip import DrawnChip, draw_chip, drawing_of
 from cosim.mask.extract import Resistance, extract, resistances
 from cosim.mask.gds import ExtractedLayout, gds_bytes, geometry, label_of, layout_of, read_layout
@@ -119,14 +119,14 @@ _PIXELS = 1200  # of a side of the picture
 
 
 @dataclass(frozen=True)
-class Made:
+class ProducedLayout:
     """A drawn chip, its share of gates, whether each of its units is that of the netlist, its nets' resistance, the
     share that each metal covers before fill and with it, if there is any, and why a cell has no picture of its own, by
     the cell's name."""
 
     chip: DrawnChip
     gate_area: float
-    units: Checked
+    units: CheckResult
     resistance: Sequence[Resistance]
     metal: Mapping[str, tuple[float, float]]
     without_picture: Mapping[str, str]
@@ -137,7 +137,9 @@ class Made:
         return self.chip.area / self.gate_area
 
 
-def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = False, filled: bool = False) -> Made:
+def make_layout(
+    design: Design, folder: Path, *, supply: float, packed: bool = False, filled: bool = False
+) -> ProducedLayout:
     """Draw a design and write layout.gds, lvs.sp, tables of wires, pins and areas, layout.json and pictures to
     `folder`.
 
@@ -161,7 +163,7 @@ def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = F
         layout = layout_of(chip, drawing)
     gds = gds_bytes(layout)
     pictures, without_picture = cell_pictures(design)
-    made = Made(
+    made = ProducedLayout(
         chip, gates, check_units(drawn, netlist), resistances(chip, design, wires, supply), metal, without_picture
     )
     areas = table(("block", "gates_um2", "capacitors_um2", "drawn_um2"), area_rows(chip, design))
@@ -186,7 +188,7 @@ def make_layout(design: Design, folder: Path, *, supply: float, packed: bool = F
     return made
 
 
-def _summary(made: Made) -> str:
+def _summary(made: ProducedLayout) -> str:
     x1, y1, x2, y2 = made.chip.box
     content: dict[str, object] = {
         "width_um": (x2 - x1) / 1000,
@@ -205,10 +207,10 @@ def _summary(made: Made) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-def check_layout(folder: Path, checker: Checker, finished: Callable[[Checked], None]) -> Sequence[Checked]:
+def check_layout(folder: Path, checker: Checker, finished: Callable[[CheckResult], None]) -> Sequence[CheckResult]:
     """Run DRC and LVS on a folder of `make_layout` and write checks.json and violations.csv; `finished` gets each
     result."""
-    found: list[Checked] = []
+    found: list[CheckResult] = []
     place = folder / "checks"
     place.mkdir(exist_ok=True)
     gds, netlist = folder / GDS, folder / NETLIST

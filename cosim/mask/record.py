@@ -14,7 +14,7 @@ from cosim.base.text import format_csv, is_file, listed, parsing, shown_name
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, block_of
 from cosim.compiler.design import Design, block_areas, network_hash
 from cosim.mask.blocks import heights, nanometres, switch_offset, width
-from cosim.mask.checks import Checked
+from cosim.mask.checks import CheckResult
 from cosim.mask.chip import DrawnChip, drawing_of
 from cosim.mask.extract import Parasitic
 from cosim.mask.gds import ExtractedLayout, label_of
@@ -173,7 +173,7 @@ def coupling_rows(parasitics: Iterable[Parasitic]) -> list[tuple[str, str, float
     return sorted(found, key=lambda row: (-row[3], row[0], row[1]))[:_COUPLINGS]
 
 
-def check_units(drawn: ExtractedLayout, schematic: str) -> Checked:
+def check_units(drawn: ExtractedLayout, schematic: str) -> CheckResult:
     """Compare the unit devices traced in the layout with the LVS netlist: nets, model, width and length."""
     wanted: Counter[tuple[object, ...]] = Counter()
     for line in schematic.splitlines():
@@ -186,7 +186,7 @@ def check_units(drawn: ExtractedLayout, schematic: str) -> Checked:
         wanted[(*sorted((drain, source)), gate, bulk, unit.model, unit.w, unit.l)] -= 1
     missing, extra = (+wanted).total(), (-wanted).total()
     said = "each is in both" if not missing and not extra else f"{missing} only in the netlist, {extra} only drawn"
-    return Checked("units", not missing and not extra, f"{len(drawn.units)} units, {said}")
+    return CheckResult("units", not missing and not extra, f"{len(drawn.units)} units, {said}")
 
 
 SMALLEST = 5e-17  # F; what is smaller between two nets is put to ground at both

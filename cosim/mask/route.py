@@ -24,7 +24,7 @@ CLOCK, DECISION, LOAD, HELD, STEADY = 96, 16, 4, 3, 1  # of a micrometre on the 
 
 
 @dataclass(frozen=True)
-class Manners:
+class NetClasses:
     """The classes of nets that decide which wires the router keeps apart.
 
     clocks: clock nets; decisions: other nets that turn switches, which swing from rail to rail; held: nets with a
@@ -65,7 +65,7 @@ class Manners:
         return next((k for k, kind in enumerate(kinds) if net in kind), len(kinds))
 
 
-def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
+def manners(circuit: Circuit, ports: Iterable[str]) -> NetClasses:
     """Sort the nets of a flat circuit into the classes by which the router keeps wires apart.
 
     Classes follow from the roles of the devices on a net. A clock is a port that turns switches and drives nothing
@@ -78,7 +78,7 @@ def manners(circuit: Circuit, ports: Iterable[str]) -> Manners:
     decisions = switching - clocks
     compared = {mos.drain for mos in devices if mos.role == "compare"}
     held = {net for one in circuit.elements if isinstance(one, Capacitor) for net in (one.a, one.b)} - {GROUND, VDD}
-    return Manners(
+    return NetClasses(
         clocks=frozenset(clocks),
         decisions=frozenset(decisions),
         held=frozenset(held),
@@ -196,7 +196,7 @@ class RoutingPlan:
     straps: dict[str, int]
     edge: int
     right: int
-    manners: Manners
+    manners: NetClasses
 
     @cached_property
     def reach(self) -> dict[str, list[int]]:

@@ -29,7 +29,7 @@ class _Meta:
 
 
 @dataclass(frozen=True)
-class Unmapped:
+class PartWithoutCircuit:
     """A part of a backbone that has no circuit, the reason, and the nearest form that has one."""
 
     part: str
@@ -41,37 +41,39 @@ class Unmapped:
 
 
 _CELLS = {
-    "alphacmru": Unmapped(
+    "alphacmru": PartWithoutCircuit(
         "the alphaCMRU's level", "it takes any value, and a register holds one of some", "--levels 6"
     ),
-    "lru": Unmapped(
+    "lru": PartWithoutCircuit(
         "the LRU's complex state",
         "a rotation needs two cross-coupled filters, matched better than 1 - |lambda|",
         "cmru with epsilon 1, counted on a ladder",
     ),
-    "mingru": Unmapped(
+    "mingru": PartWithoutCircuit(
         "the minGRU's logistic gate", "its state is an analog value that leaks", "bmru, which keeps or replaces a bit"
     ),
 }
 
 
-def unmapped_parts(cell: str, width: int, *, positions: bool, levels: int | None = None) -> list[Unmapped]:
+def unmapped_parts(cell: str, width: int, *, positions: bool, levels: int | None = None) -> list[PartWithoutCircuit]:
     """Return the parts of a backbone that have no circuit, the largest first.
 
     cell: kind of its recurrent cells, or several joined by `+`; width: features of its blocks; positions: whether it
     has sinusoidal positions; levels: those that an alphaCMRU stores, None for any value, which has no circuit.
     """
     parts = [
-        Unmapped(
+        PartWithoutCircuit(
             f"LayerNorm over {width} features",
             "mean and spread of that many currents come out 5 % wrong at best, and only up to 16 of them",
             "no normalisation, and weights on a grid that keep signals in range",
         ),
-        Unmapped("the GLU", "it multiplies two signals of either sign", "a ReLU layer"),
-        Unmapped("the sigmoid gate of eq. 25", "it multiplies, too", "an AND of two bits"),
+        PartWithoutCircuit("the GLU", "it multiplies two signals of either sign", "a ReLU layer"),
+        PartWithoutCircuit("the sigmoid gate of eq. 25", "it multiplies, too", "an AND of two bits"),
     ]
     if positions:
-        parts.append(Unmapped("sinusoidal positions", "they need exact oscillators", "a chain of toggles that counts"))
+        parts.append(
+            PartWithoutCircuit("sinusoidal positions", "they need exact oscillators", "a chain of toggles that counts")
+        )
     kinds = [one for one in cell.split("+") if one != "alphacmru" or levels is None]
     return parts + [_CELLS[one] for one in _CELLS if one in kinds]
 

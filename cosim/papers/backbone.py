@@ -24,7 +24,7 @@ from cosim.papers.cells import (
     Drive,
     HysteresisCell,
     Lru,
-    Parallel,
+    ParallelCells,
     SoftwareCell,
     SoftwareMinGru,
     Steps,
@@ -60,7 +60,9 @@ class BackboneBlock(nn.Module):
     the cell sees other steps, so what comes before the cell is computed once for repeated steps.
     """
 
-    def __init__(self, width: int, cell: SoftwareCell | Parallel, *, positions: bool, dropout: float = 0.0) -> None:
+    def __init__(
+        self, width: int, cell: SoftwareCell | ParallelCells, *, positions: bool, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.cell = cell
         self.u1, self.u2 = nn.Parameter(torch.ones(width)), nn.Parameter(torch.ones(width))
@@ -151,11 +153,11 @@ class Backbone(nn.Module):
         return (x * valid[:, :, None]).sum(dim=1) / lengths[:, None]
 
 
-def make_cell(shape: BackboneShape, block: int) -> SoftwareCell | Parallel:
+def make_cell(shape: BackboneShape, block: int) -> SoftwareCell | ParallelCells:
     """Return a new recurrent cell for one block of the backbone; block: its number, from 0 on."""
     kinds = shape.cells_of(block)
     cells = [_cell(kind, shape, shape.state // len(kinds)) for kind in kinds]
-    return cells[0] if len(cells) == 1 else Parallel(cells)
+    return cells[0] if len(cells) == 1 else ParallelCells(cells)
 
 
 def _cell(kind: str, shape: BackboneShape, state: int) -> SoftwareCell:

@@ -44,7 +44,7 @@ WORTH = 4  # times as many steps as different ones, at least: below, gathering c
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RepeatedSequence:
     """A sequence of inputs in which few different steps occur, stored so that each different step is computed once.
 
     It represents x (n, time, features) = rows[index] + places. rows: the different steps, (k, features); index: the row
@@ -66,12 +66,12 @@ class Repeated:
         return found if self.places is None else found + linear(self.places, weight)
 
 
-Steps = Tensor | Repeated
+Steps = Tensor | RepeatedSequence
 """A sequence, (n, time, features)."""
 
 
-def repeated(x: Tensor) -> Repeated | None:
-    """Return a sequence as a `Repeated` of its different steps; None if over a quarter of the steps differ.
+def repeated(x: Tensor) -> RepeatedSequence | None:
+    """Return a sequence as a `RepeatedSequence` of its different steps; None if over a quarter of the steps differ.
 
     x: (n, time, features), or tokens (n, time).
     """
@@ -82,7 +82,7 @@ def repeated(x: Tensor) -> Repeated | None:
         return None
     where = torch.empty_like(found, dtype=torch.long).scatter_(0, index, torch.arange(len(flat), device=x.device))
     rows = flat[where]
-    return Repeated(rows, index.view(x.shape[:2])) if torch.equal(rows[index], flat) else None
+    return RepeatedSequence(rows, index.view(x.shape[:2])) if torch.equal(rows[index], flat) else None
 
 
 def _mixture(steps: Tensor) -> Tensor:
@@ -92,11 +92,11 @@ def _mixture(steps: Tensor) -> Tensor:
 
 
 def each(act: Callable[[Tensor], Tensor], x: Steps) -> Steps:
-    """Apply `act`, a function of single steps, to each step of a sequence; a `Repeated` calls it for its rows only.
+    """Apply `act`, a function of single steps, to each step of a sequence; to the rows alone of a `RepeatedSequence`.
 
-    x: without places if it is a `Repeated`, because `act` need not be linear.
+    x: without places if it is a `RepeatedSequence`, because `act` need not be linear.
     """
-    return act(x) if isinstance(x, Tensor) else Repeated(act(x.rows), x.index)
+    return act(x) if isinstance(x, Tensor) else RepeatedSequence(act(x.rows), x.index)
 
 
 def project(layer: nn.Linear, x: Steps) -> Tensor:
@@ -112,18 +112,18 @@ def times(weight: Tensor, x: Steps) -> Tensor:
 def joined(layer: nn.Linear, x: Steps, places: Tensor) -> Steps:
     """Apply a linear layer to each step joined with its place, layer([x ; places]); places: (time, features).
 
-    x: without places if it is a `Repeated`; the result of a `Repeated` is one again, with places.
+    x: without places if it is a `RepeatedSequence`; the result of a `RepeatedSequence` is one again, with places.
     """
     if isinstance(x, Tensor):
         return layer(torch.cat([x, places.expand(len(x), -1, -1)], dim=2))
     of_step, of_place = layer.weight.split([x.shape[2], places.shape[1]], dim=1)
-    return Repeated(linear(x.rows, of_step, layer.bias), x.index, linear(places, of_place))
+    return RepeatedSequence(linear(x.rows, of_step, layer.bias), x.index, linear(places, of_place))
 
 
 def in_full(x: Steps) -> Steps:
     """Return a sequence in single precision if it is in half precision, else unchanged."""
-    if isinstance(x, Repeated):
-        return Repeated(_in_full(x.rows), x.index, x.places if x.places is None else _in_full(x.places))
+    if isinstance(x, RepeatedSequence):
+        return RepeatedSequence(_in_full(x.rows), x.index, x.places if x.places is None else _in_full(x.places))
     return _in_full(x)
 
 
@@ -132,13 +132,19 @@ def _in_full(x: Tensor) -> Tensor:
 
 
 def whole(x: Steps) -> Tensor:
-    """Return a backbone cell's input sequence as a tensor (n, time, features); a `Repeated` must have no places."""
+    """Return a backbone cell's input sequence as a tensor (n, time, features).
+
+    x: without places if it is a `RepeatedSequence`.
+    """
     return x if isinstance(x, Tensor) else embedding(x.index, x.rows)
 
 
 def take_step(x: Steps, step: Tensor) -> Tensor:
-    """Return one step of each sample, (n, 1, features); step: its index, (n,). A `Repeated` must have no places."""
-    if isinstance(x, Repeated):
+    """Return one step of each sample, (n, 1, features); step: its index, (n,).
+
+    x: without places if it is a `RepeatedSequence`.
+    """
+    if isinstance(x, RepeatedSequence):
         return x.rows[take_step(x.index, step)]
     return x[torch.arange(len(x), device=x.device), step][:, None]
 
@@ -223,7 +229,7 @@ class Lru(SoftwareCell):
         return h.real @ self.c[0].T - h.imag @ self.c[1].T + project(self.d, x)
 
 
-class Parallel(nn.Module):
+class ParallelCells(nn.Module):
     """A group of cells that read the same input, with their outputs side by side on the last axis."""
 
     def __init__(self, cells: Sequence[SoftwareCell]) -> None:

@@ -212,7 +212,7 @@ Convolution = FixedDelays | LearnedDelays | GammaDelays | None
 
 
 @dataclass(frozen=True)
-class Convolving:
+class ConvolutionSettings:
     """Settings of the convolutions in all layers of mGRADE: the number of `taps` a channel, and what sets their delays.
 
     delays: "learned": positions in [0, reach], which begin as `start` says; "constant": taps `dilation` steps apart;
@@ -236,13 +236,13 @@ class MgradeShape:
     outputs: int
     width: int = 32
     layers: int = 1
-    convolving: Convolving = Convolving()
+    convolving: ConvolutionSettings = ConvolutionSettings()
     cell: Cell = "mingru"
     deep: bool = True  # MLP and LayerNorm in each layer, GELU in front of the decoder
     grid: float | None = None
 
 
-def dilation_of(convolving: Convolving, layer: int) -> int:
+def dilation_of(convolving: ConvolutionSettings, layer: int) -> int:
     """Return the distance between taps in layer 0, 1, ... of an mGRADE with constant or exponential delays, time
     steps."""
     doublings = layer if convolving.delays == "exponential" else 0
@@ -252,7 +252,7 @@ def dilation_of(convolving: Convolving, layer: int) -> int:
     return convolving.dilation * 2**doublings
 
 
-def _convolution(convolving: Convolving, width: int, layer: int) -> Convolution:
+def _convolution(convolving: ConvolutionSettings, width: int, layer: int) -> Convolution:
     match convolving.delays:
         case "none":
             return None

@@ -167,7 +167,7 @@ class FirstQuadrantCell(RecurrentCell):
         lo, hi = self.thresholds(noise, rng)
         if lines is not None:
             u, lo, hi = lines.chips.compare(u, lo, hi)
-        decided = _Decided.by(self, u, x, rng)
+        decided = _NoisyDecision.by(self, u, x, rng)
         u = decided.candidate
         sets, resets = heaviside(u - hi), heaviside(lo - u)
         start = 2.0 * (self.start if before is None else before) - 1.0
@@ -274,7 +274,7 @@ class SignedCell(RecurrentCell):
         candidate = self.linear(x, noise, rng)
         beta = perturb(self.bias_beta(), noise, rng) if self.beta is None else self.beta(x, noise, rng).abs()
         offset = 0.0 if self.devices is None else self.offset()
-        decided = _Decided.by(self, candidate, x, rng, (offset, offset))
+        decided = _NoisyDecision.by(self, candidate, x, rng, (offset, offset))
         candidate = decided.candidate
         step = torch.ones(()) if self.alpha is None else self.alpha(x, noise, rng)
         z = heaviside(candidate.abs() - beta)
@@ -310,7 +310,7 @@ class SignedCell(RecurrentCell):
         beta = perturb(beta, noise, rng)
         candidate = self.linear(x, noise, rng, lines, offset)
         candidate, lo, hi = lines.chips.compare(candidate, offset - beta, offset + beta)
-        decided = _Decided.by(self, candidate, x, rng, (offset, 0.0))
+        decided = _NoisyDecision.by(self, candidate, x, rng, (offset, 0.0))
         candidate = decided.candidate
         sets, resets = heaviside(candidate - hi), heaviside(lo - candidate)
         start = self.start if lines.chips.compared else _start_on_chips(lo)
@@ -397,7 +397,7 @@ def _start_on_chips(lower: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Decided:
+class _NoisyDecision:
     """The candidates by which a cell decides, with the noise of its devices if that is drawn.
 
     base: the part of the row's sum that candidate and thresholds leave out, although its current flows; row: the
@@ -416,15 +416,15 @@ class _Decided:
         x: Tensor,
         rng: torch.Generator | None,
         offset: tuple[Tensor | float, Tensor | float] = (0.0, 0.0),
-    ) -> "_Decided":
+    ) -> "_NoisyDecision":
         """Return the candidates u of a cell for x, with noise where it is drawn.
 
         offset: two currents, units: what the row adds to its bias, and the part of that which u does not contain.
         """
         if cell.devices is None:
-            return _Decided(u)
+            return _NoisyDecision(u)
         row, base = cell.devices.row(x, cell.linear, offset[0]), offset[1]
-        return _Decided(cell.devices.with_noise(row, u + base, rng) - base, cell.devices, row, base)
+        return _NoisyDecision(cell.devices.with_noise(row, u + base, rng) - base, cell.devices, row, base)
 
     def sigmas(self, lo: Tensor, hi: Tensor, kept: Tensor) -> Tensor | None:
         """Return the distance to the nearest threshold that decides, in standard deviations.

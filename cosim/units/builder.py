@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from cosim.cells.assembly import Carried, Shown
+from cosim.cells.assembly import Shown, StateCurrent
 from cosim.cells.bias import BIAS_DIODE, STRENGTH, bias_diode, pedestal_sink, strong_diode
 from cosim.cells.blocks import BIAS_DIODES, CANDIDATES, CELLS, COMPARATORS, LINE_COPIES, PEDESTALS
 from cosim.cells.clocked import RESET_INVERTER, reset_inverter
@@ -12,7 +12,7 @@ from cosim.cells.rectifier import candidate_diode
 from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.tau_cell import tau_line
 from cosim.circuit.elements import Attribution, Element, Instance, Subcircuit
-from cosim.network.ir.graph import Edge, Sized
+from cosim.network.ir.graph import Edge, SizedGraph
 from cosim.network.ir.nodes import Memory, Node, Output, Pedestal
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
@@ -54,7 +54,7 @@ class Builder:
     """
 
     def __init__(
-        self, graph: Sized, technology: Technology, calibration: Calibration, tau: float, comparator_devices: int
+        self, graph: SizedGraph, technology: Technology, calibration: Calibration, tau: float, comparator_devices: int
     ) -> None:
         self.graph, self.technology, self.calibration, self.tau = graph, technology, calibration, tau
         self.units, self.comparator_devices = calibration.units, comparator_devices
@@ -67,7 +67,7 @@ class Builder:
         self.cell_bias: dict[str, tuple[str, ...]] = {}
         self.decisions: dict[str, Shown] = {}
         self.held: dict[str, tuple[str, ...]] = {}
-        self.drives: dict[str, Carried] = {}
+        self.drives: dict[str, StateCurrent] = {}
         self.steering: dict[Edge, str] = {}
         self.apart = graph.read_late
         self.symbols: dict[str, str] = {}

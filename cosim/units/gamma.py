@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from cosim.base.errors import MappingError
-from cosim.cells.assembly import Carried
+from cosim.cells.assembly import StateCurrent
 from cosim.cells.blocks import CELLS
 from cosim.cells.tau_cell import REST_STRENGTH, gate_charge, tau_cell_gated
 from cosim.network.gamma import GammaLayer, line_step
@@ -194,7 +194,7 @@ class Gamma(UnitKind[GammaPins, GammaFactors]):
             builder.add(cell, instance_name(stem, k, self.order), nets, CELLS, f"{self.name}: {k + 1} of {self.order}")
             line = out
         rest = (1 + self.floor) * graph.i_pedestal
-        builder.decisions[self.name] = Carried(f"{NETWORK}.cell_{stem}.diode", rest, self.level * graph.i_unit)
+        builder.decisions[self.name] = StateCurrent(f"{NETWORK}.cell_{stem}.diode", rest, self.level * graph.i_unit)
         builder.add_state_line(self)
 
     def report_pins(self, pins: GammaPins, learned: LearnedParameters) -> list[MappingRow]:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import MappingError
-from cosim.cells.assembly import Carried
+from cosim.cells.assembly import StateCurrent
 from cosim.cells.blocks import CELLS, QUANTISERS
 from cosim.cells.dpi import DPI, dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.cells.ladder import LadderBias, ladder, ladder_blocks
@@ -231,7 +231,9 @@ class Ladder(WindowUnit[LadderPins, LadderFactors]):
         origin = f"{self.name}: rise {self.rise:.6g} fall {self.fall:.6g}"
         nets = (candidate, upper, lower, base, delta, f"{stem}_in", *self.clock_pins, "resetb", "vdd")
         builder.add(quantiser(), f"{QUANTISER}_{stem}", nets, QUANTISERS, origin)
-        builder.drives[self.name] = Carried(f"{NETWORK}.{QUANTISER}_{stem}.driver.diode_n", pins.i_base, pins.i_delta)
+        builder.drives[self.name] = StateCurrent(
+            f"{NETWORK}.{QUANTISER}_{stem}.driver.diode_n", pins.i_base, pins.i_delta
+        )
 
         bias = pins.ladder
         builder.define(

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from cosim.base.errors import MappingError
-from cosim.cells.assembly import Carried
+from cosim.cells.assembly import StateCurrent
 from cosim.cells.blocks import CELLS
 from cosim.cells.ratio_gate import ratio_gate
 from cosim.cells.tau_cell import gate_charge, tau_cell_gated
@@ -212,7 +212,7 @@ class MinGru(UnitKind[MinGruPins, MinGruFactors]):
         copy = f"cell_{stem}.mtau2" if self.top is None else f"gate_{stem}.mcopy"
         builder.weights[gate, self.name] = f"x{NETWORK}.x{copy}"
         diode, full = f"{NETWORK}.cell_{stem}.diode", self.level * graph.i_unit
-        builder.decisions[self.name] = Carried(diode, graph.i_pedestal, full)
+        builder.decisions[self.name] = StateCurrent(diode, graph.i_pedestal, full)
         builder.add_state_line(self)
 
     def _add_ratio_gate(self, builder: Builder, line: str, i_top: float) -> str:

@@ -21,7 +21,7 @@ from cosim.base.errors import MappingError, UnitCurrentError
 from cosim.cells.blocks import CELLS
 from cosim.cells.quantiser import sampler
 from cosim.cells.register import GATES, register, register_blocks
-from cosim.network.ir.nodes import Rectifier, Storing, Weight
+from cosim.network.ir.nodes import LevelMemory, Rectifier, Weight
 from cosim.network.ir.states import States
 from cosim.network.layers import FULL_SCALE, RecurrentLayer, SignedLayer, common_mode_offset
 from cosim.technology.calibration import Calibration
@@ -107,7 +107,7 @@ RegisterCell = CellEquations[RegisterPins, RegisterFactors]
 
 
 @dataclass(frozen=True)
-class Register(Storing, WindowUnit[RegisterPins, RegisterFactors]):
+class Register(LevelMemory, WindowUnit[RegisterPins, RegisterFactors]):
     """A thermometer register, a kind of recurrent unit (alphaCMRU at epsilon = 0).
 
     Its state becomes the number of turns (values at which a level turns on) that +v exceeds where u >= rise, the number

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cosim.network.ir.graph import Scaled
+from cosim.network.ir.graph import ScaledGraph
 from cosim.network.ir.nodes import UNIT_CURRENT, Memory, MemoryCurrents, UnitCurrent
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import MAX_COUNT, MAX_RISE, MIN_FALL
@@ -68,7 +68,7 @@ def largest_count(source: str) -> int:
 class SizingInput:
     """The input from which a kind of recurrent unit computes bias currents: a graph in ampere, and a calibration."""
 
-    graph: Scaled
+    graph: ScaledGraph
     calibration: Calibration
 
     def set_points(self, node: Memory) -> MemoryCurrents:

@@ -114,7 +114,7 @@ CHARGE = 1.602176634e-19  # C
 
 
 @dataclass(frozen=True)
-class Left:
+class ErrorAfterCalibration:
     """Relative errors of currents that remain after calibration.
 
     gain: of each term that a row of weights adds up; threshold: of the threshold.
@@ -125,27 +125,29 @@ class Left:
 
 
 # benchmarks/bench_left.py; of another technology the largest of each.
-LEFT: Mapping[str, Left] = {
-    "generic180": Left(5e-4, 2.5e-3),
-    "gf180mcu": Left(8e-4, 4.0e-3),
-    "sky130": Left(9e-4, 3.6e-3),
+LEFT: Mapping[str, ErrorAfterCalibration] = {
+    "generic180": ErrorAfterCalibration(5e-4, 2.5e-3),
+    "gf180mcu": ErrorAfterCalibration(8e-4, 4.0e-3),
+    "sky130": ErrorAfterCalibration(9e-4, 3.6e-3),
 }
 # of ladders, whose comparators decide anew in each frame
-LEFT_COMPARED: Mapping[str, Left] = {
-    "generic180": Left(2e-4, 5e-4),
-    "gf180mcu": Left(3e-4, 1.2e-3),
-    "sky130": Left(2e-4, 3.5e-3),
+LEFT_COMPARED: Mapping[str, ErrorAfterCalibration] = {
+    "generic180": ErrorAfterCalibration(2e-4, 5e-4),
+    "gf180mcu": ErrorAfterCalibration(3e-4, 1.2e-3),
+    "sky130": ErrorAfterCalibration(2e-4, 3.5e-3),
 }
 
 
-def left_by(technology: str, *, remembers: bool = True) -> Left:
+def left_by(technology: str, *, remembers: bool = True) -> ErrorAfterCalibration:
     """Return the errors that remain after calibration in a technology, by its name; the largest known if not listed.
 
     remembers: True for a decision that depends on the one before, as in a 9T cell; False for a comparator's.
     """
     every = LEFT if remembers else LEFT_COMPARED
     known = every.values()
-    return every.get(technology, Left(max(one.gain for one in known), max(one.threshold for one in known)))
+    return every.get(
+        technology, ErrorAfterCalibration(max(one.gain for one in known), max(one.threshold for one in known))
+    )
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class SigmaParts:
     """
 
     units: int
-    left: Left | None
+    left: ErrorAfterCalibration | None
     noise: RowNoise | None = None
     mismatch: MismatchModel | None = None
 

@@ -56,7 +56,7 @@ Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folde
 Samples = Data | TestSet
 
 
-class _Shown(ABC):
+class _PageResult(ABC):
     """A result that prints as the text of its page, and that a notebook displays as this page."""
 
     @property
@@ -72,7 +72,7 @@ class _Shown(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class TrainedNetwork(_Shown):
+class TrainedNetwork(_PageResult):
     """A trained network, and the path of the file from which it was loaded."""
 
     network: Network
@@ -99,7 +99,7 @@ class TrainedNetwork(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Compiled(_Shown):
+class Compiled(_PageResult):
     """A compiled network in a condition (corner, temperature, supply), run in frames of `timing`."""
 
     design: Design
@@ -177,7 +177,7 @@ class Compiled(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class ComparisonResult(_Shown):
+class ComparisonResult(_PageResult):
     """The results of software, behavioral equations and simulator on the same samples.
     subject: the design, the samples and the run that were compared."""
 
@@ -204,7 +204,7 @@ class ComparisonResult(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class ChipsResult(_Shown):
+class ChipsResult(_PageResult):
     """The results of simulated chips, each with its own random deviations.
     records: one for each chip; summary: yield and spread; chip: the nominal circuit and the condition of all chips."""
 

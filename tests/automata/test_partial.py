@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cosim.automata.automaton import Automaton, minimise, modulo
-from cosim.automata.blocks import OPEN, Partial, fewest
+from cosim.automata.blocks import OPEN, PartialAutomaton, fewest
 
 
 def random_partial(seed, states, symbols, share):
@@ -14,7 +14,7 @@ def random_partial(seed, states, symbols, share):
     follow, output = rng.integers(0, states, (states, symbols)), rng.integers(0, 2, states)
     follow[rng.random(follow.shape) < share] = OPEN
     output[rng.random(states) < share] = OPEN
-    return Partial(tuple("abcd"[:symbols]), ("x", "y"), follow, output)
+    return PartialAutomaton(tuple("abcd"[:symbols]), ("x", "y"), follow, output)
 
 
 partials = st.builds(
@@ -59,11 +59,11 @@ def test_with_nothing_open_it_is_the_minimal_one(seed, states):
 def test_all_states_of_a_counter_are_needed():
     """Any two sums differ, so the bound is the number itself."""
     counter = modulo(7)
-    assert fewest(Partial(counter.symbols, counter.labels, counter.next, counter.output))[1] == 7
+    assert fewest(PartialAutomaton(counter.symbols, counter.labels, counter.next, counter.output))[1] == 7
 
 
 def test_what_nobody_reads_costs_no_state():
     """Behind a the answer is x, behind b y, and the start, of which nothing is said, is one with either."""
-    partial = Partial(("a", "b"), ("x", "y"), np.array([[1, 2]] * 3), np.array([OPEN, 0, 1]))
+    partial = PartialAutomaton(("a", "b"), ("x", "y"), np.array([[1, 2]] * 3), np.array([OPEN, 0, 1]))
     automaton, least = fewest(partial)
     assert len(automaton.states) == 2 == least

@@ -15,7 +15,7 @@ from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.exchange.checkpoint import npz_bytes
-from cosim.network.ir.graph import GraphBuilder, Lowered
+from cosim.network.ir.graph import GraphBuilder, LoweredGraph
 from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, Output, Weight
 from cosim.results.page import format_text
 from cosim.verbs.compile import outputs
@@ -120,7 +120,7 @@ def test_the_order_is_that_of_a_topological_sort(back):
     pairs = {(int(a), int(b)) for a, b in np.sort(rng.integers(0, count, (70, 2)), axis=1) if a != b}
     pairs |= {(count - 1 - k, k) for k in range(back)} | ({(k, k) for k in range(back)})
     weights = {(names[a], names[b]): Weight(1.0, "", late=a >= b or rng.random() < 0.2) for a, b in sorted(pairs)}
-    graph = Lowered({name: Output(name, k) for k, name in enumerate(names)}, weights)
+    graph = LoweredGraph({name: Output(name, k) for k, name in enumerate(names)}, weights)
     known: nx.DiGraph = nx.DiGraph()
     known.add_nodes_from(names)
     known.add_edges_from(edge for edge, weight in weights.items() if not weight.late)

@@ -60,7 +60,7 @@ from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.diff.page import difference_page
 from cosim.verbs.diff.pair import diff_folders
 from cosim.verbs.explore.search import CHECKS_FILE, SEARCH_FILE, TRIALS_FILE, CheckedTrial, belongs, open_search
-from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, violation, worth
+from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, SearchTrial, front_of, violation, worth
 from cosim.verbs.montecarlo.keep import keep_trial
 from cosim.verbs.montecarlo.run import run_montecarlo, run_settings
 from cosim.verbs.montecarlo.spec import parse_spec, read_specs
@@ -211,7 +211,7 @@ def _search(folder: Path) -> list[File]:
     trials, checks = open_search(place, search)
     for number in range(3):
         figures = {"yield": Estimate(0.5 + number / 10, 0.4, 0.9), "power": Estimate(1e-8 * number)}
-        trials.append(Tried(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
+        trials.append(SearchTrial(number, f"trial-{number}", {"i-unit": 1e-9, "units": 8}, figures))
         checks.append(CheckedTrial(number, OnTransistors("batch", 5, {"accuracy": Estimate(0.8, 0.1, 0.9)})))
 
     def read() -> object:

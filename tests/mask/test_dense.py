@@ -17,7 +17,7 @@ from cosim.mask.route import (
     DECISION,
     HELD,
     LOAD,
-    Manners,
+    NetClasses,
     NoRoomError,
     RoutingLanes,
     RoutingPlan,
@@ -170,7 +170,7 @@ def test_comparators_keep_from_integrators_and_those_without_a_clock_are_short()
 def test_trunks_keep_from_what_turns_states(other, least):
     """All belong at 50 um. Wires more than 2 um apart do not see each other; a place costs its distance, and what lies
     beside 100 um of the next trunk costs 12.5 um and more."""
-    known = Manners(frozenset({"tick"}), frozenset({"choice"}), frozenset({"store"}))
+    known = NetClasses(frozenset({"tick"}), frozenset({"choice"}), frozenset({"store"}))
     plan = RoutingPlan((), frozenset(), {"store": 50_000, other: 50_000}, (), {}, 0, 100_000, known)
     lanes = RoutingLanes(680)
     lanes.take(50_400, 0, 100_000, other)

@@ -9,7 +9,7 @@ from cosim.papers.cells import (  # noqa: E402
     Drive,
     HysteresisCell,
     Lru,
-    Parallel,
+    ParallelCells,
 )
 from cosim.papers.shape import CELLS, BackboneShape  # noqa: E402
 from cosim.training.scan import clamped_count  # noqa: E402
@@ -136,7 +136,7 @@ def test_the_gradient_of_a_count_is_that_without_ends():
 def test_parallel_cells_stand_side_by_side():
     parts = [build("mingru"), build("cmru", 1.0), build("lru")]
     x = torch.randn(N, 40, M, dtype=torch.float64)
-    both = Parallel(parts)
+    both = ParallelCells(parts)
     assert both.outputs == 3 * D
     assert torch.equal(both(x), torch.cat([part(x) for part in parts], dim=2))
 

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError  # noqa: E402
 from cosim.papers.mgrade import (  # noqa: E402  # noqa: E402
-    Convolving,
+    ConvolutionSettings,
     FixedDelays,
     LearnedDelays,
     Mgrade,
@@ -109,9 +109,9 @@ def test_positions_stay_in_reach():
 
 
 FIELDS = [
-    (Convolving("constant", 4, dilation=3), 3, 1 + 3 * 3 * 3),  # eq. 3
-    (Convolving("exponential", 3, dilation=2), 3, 1 + 2 * 2 * (2**3 - 1)),  # eq. 4
-    (Convolving("learned", 8, reach=16), 2, 1 + 2 * 14),  # eq. 2, taps at 0, 2, ..., 14
+    (ConvolutionSettings("constant", 4, dilation=3), 3, 1 + 3 * 3 * 3),  # eq. 3
+    (ConvolutionSettings("exponential", 3, dilation=2), 3, 1 + 2 * 2 * (2**3 - 1)),  # eq. 4
+    (ConvolutionSettings("learned", 8, reach=16), 2, 1 + 2 * 14),  # eq. 2, taps at 0, 2, ..., 14
 ]
 
 
@@ -128,13 +128,13 @@ def test_receptive_field(convolving, layers, field):
 
 # the paper's tables 1 and 2: parameters and total in thousands
 PAPER = [
-    ("minGRU", Convolving(), "mingru", 39, 39),
-    ("TCN-CD", Convolving("constant", 64), "none", 39, 51),
-    ("mGRADE-CD", Convolving("constant", 8, dilation=32), "mingru", 41, 84),
-    ("TCN-EID", Convolving("exponential", 64, reach=512), "none", 39, 101),
-    ("mGRADE-EID", Convolving("exponential", 16, reach=512, dilation=2), "mingru", 42, 87),
-    ("mGRADE-L, G 128", Convolving("learned", 16, reach=128), "mingru", 48, 71),
-    ("mGRADE-L, G 256", Convolving("learned", 8, reach=256), "mingru", 44, 86),
+    ("minGRU", ConvolutionSettings(), "mingru", 39, 39),
+    ("TCN-CD", ConvolutionSettings("constant", 64), "none", 39, 51),
+    ("mGRADE-CD", ConvolutionSettings("constant", 8, dilation=32), "mingru", 41, 84),
+    ("TCN-EID", ConvolutionSettings("exponential", 64, reach=512), "none", 39, 101),
+    ("mGRADE-EID", ConvolutionSettings("exponential", 16, reach=512, dilation=2), "mingru", 42, 87),
+    ("mGRADE-L, G 128", ConvolutionSettings("learned", 16, reach=128), "mingru", 48, 71),
+    ("mGRADE-L, G 256", ConvolutionSettings("learned", 8, reach=256), "mingru", 44, 86),
 ]
 
 
@@ -161,7 +161,7 @@ def parameters_by_part(model):
 def test_parameters_by_part():
     """App. B of the paper: 2 K H taps, 2 H^2 + 2 H, 4 H^2 + 3 H, 2 H in each of two layers."""
     k, h = 5, 6
-    model = Mgrade(MgradeShape(3, 2, h, 2, Convolving("learned", k, reach=16)))
+    model = Mgrade(MgradeShape(3, 2, h, 2, ConvolutionSettings("learned", k, reach=16)))
     assert parameters_by_part(model) == {
         "encoder": 3 * h + h,
         "convolution": 2 * 2 * k * h,
@@ -176,7 +176,7 @@ def test_parameters_by_part():
 def test_small_models_of_the_paper_have_no_mlp():
     """Its sMNIST models of 3k parameters: 3.1k and 3.2k without the MLP, 8k and 9k with it."""
     for shape, with_mlp, without in (
-        (MgradeShape(1, 10, 20, 3, Convolving("constant", 4, dilation=16)), 8, 3),
+        (MgradeShape(1, 10, 20, 3, ConvolutionSettings("constant", 4, dilation=16)), 8, 3),
         (MgradeShape(1, 10, 15, 6), 9, 3),
     ):
         parts = parameters_by_part(Mgrade(shape))
@@ -186,17 +186,17 @@ def test_small_models_of_the_paper_have_no_mlp():
 
 def test_what_delays_buffer():
     """A channel keeps as many signals as its layer's largest delay in use, a dispersive line one for each filter."""
-    model = Mgrade(MgradeShape(5, 2, 2, 2, Convolving("learned", 2, reach=12), "bmru", deep=False))
+    model = Mgrade(MgradeShape(5, 2, 2, 2, ConvolutionSettings("learned", 2, reach=12), "bmru", deep=False))
     with torch.no_grad():
         for one in model.convolutions:
             one.positions.copy_(torch.tensor([[0.2, 7.4], [3.4, 1.0]]))
     assert memory_footprint(model)[1] == 2 * 2 * 7
-    dispersive = Mgrade(MgradeShape(1, 1, 2, 1, Convolving("gamma", 3, reach=24, order=4), deep=False))
+    dispersive = Mgrade(MgradeShape(1, 1, 2, 1, ConvolutionSettings("gamma", 3, reach=24, order=4), deep=False))
     assert memory_footprint(dispersive)[1] == 24
 
 
 def test_dilation_stops_doubling():
-    convolving = Convolving("exponential", 16, reach=512, dilation=2)
+    convolving = ConvolutionSettings("exponential", 16, reach=512, dilation=2)
     assert [dilation_of(convolving, layer) for layer in range(6)] == [2, 4, 8, 16, 32, 32]
 
 

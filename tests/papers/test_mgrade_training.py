@@ -6,12 +6,21 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cosim.base.errors import InputError  # noqa: E402
-from cosim.papers.mgrade import Convolving, Fit, Mgrade, MgradeShape, accuracy_of, loss_of, reconstruct, train_mgrade  # noqa: E402
+from cosim.papers.mgrade import (  # noqa: E402
+    ConvolutionSettings,
+    Fit,
+    Mgrade,
+    MgradeShape,
+    accuracy_of,
+    loss_of,
+    reconstruct,
+    train_mgrade,
+)
 from cosim.tasks.lorenz import generate_lorenz  # noqa: E402
 from cosim.tasks.memory import SYMBOLS, generate_flip_flop_steps  # noqa: E402
 from cosim.tasks.task import StepTargets  # noqa: E402
 
-TWO_TAPS = Convolving("learned", 2, reach=2)
+TWO_TAPS = ConvolutionSettings("learned", 2, reach=2)
 BISTABLE = MgradeShape(5, 2, 16, 1, TWO_TAPS, "bmru", deep=False, grid=0.125)
 
 
@@ -66,7 +75,7 @@ def test_a_layer_with_delays_0_and_1_tells_flip_flops_at_any_length():
 
     The store is wrong by 4 e^-40 a step at most.
     """
-    model = Mgrade(MgradeShape(5, 2, 10, 1, Convolving("learned", 1, reach=1), deep=False)).eval()
+    model = Mgrade(MgradeShape(5, 2, 10, 1, ConvolutionSettings("learned", 1, reach=1), deep=False)).eval()
     large, write = 40.0, SYMBOLS.index("w")
     layer = model.layers[0]
     with torch.no_grad():
@@ -122,7 +131,7 @@ def test_bistable_memory_keeps_what_soft_gates_lose():
 @pytest.mark.slow
 def test_a_bounded_context_forgets():
     """94 steps of five layers of exponential delays: right at 64 tokens, 77 to 80 % in three seeds at 512."""
-    model = train_mgrade(MgradeShape(5, 2, 16, 5, Convolving("exponential", 4), "none"), flip_flop, Fit())
+    model = train_mgrade(MgradeShape(5, 2, 16, 5, ConvolutionSettings("exponential", 4), "none"), flip_flop, Fit())
     assert accuracy_of(model, sparse(64)) > 0.99
     assert accuracy_of(model, sparse(512)) < 0.90
 
@@ -136,7 +145,7 @@ def test_delays_reconstruct_the_lorenz_attractor():
         chosen = rng.choice(200, 32, replace=False)
         return StepTargets(train.steps.x[chosen], train.steps.y[chosen], train.steps.mask[chosen])
 
-    delays = Convolving("learned", 1, reach=12, start="uniform")
+    delays = ConvolutionSettings("learned", 1, reach=12, start="uniform")
     shapes = MgradeShape(1, 1, 10, 1, delays, deep=False), MgradeShape(1, 1, 10, 2, deep=False)
     models = [train_mgrade(shape, draw, Fit(600, 1e-2, 1, sigma=0.5)) for shape in shapes]
     assert [sum(p.numel() for p in model.parameters()) for model in models] == [271, 471]

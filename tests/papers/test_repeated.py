@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 from cosim.papers import backbone as backbones  # noqa: E402
 from cosim.papers.backbone import Backbone  # noqa: E402
-from cosim.papers.cells import Repeated, each, repeated, take_step, whole  # noqa: E402
+from cosim.papers.cells import RepeatedSequence, each, repeated, take_step, whole  # noqa: E402
 from cosim.papers.shape import CELLS, HYBRIDS, BackboneShape  # noqa: E402
 
 N, TIME = 6, 30
@@ -96,7 +96,7 @@ def test_scores_and_gradients_are_those_of_every_step(make, cell, pooling, posit
 def test_dropout_is_drawn_for_every_step():
     shape = BackboneShape(1, 2, width=12, state=4, dropout=0.5)
     model = Backbone(shape).double()
-    assert isinstance(model.eval()._encode(bits()), Repeated)
+    assert isinstance(model.eval()._encode(bits()), RepeatedSequence)
     encoded = model.train()._encode(bits())
     assert isinstance(encoded, torch.Tensor)
     assert not torch.equal(encoded[0, 0], encoded[0, 2])  # two steps of bit 0

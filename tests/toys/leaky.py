@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cosim.cells.assembly import Carried
+from cosim.cells.assembly import StateCurrent
 from cosim.cells.blocks import CELLS
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE, Bench, Op, Voltage
@@ -106,7 +106,7 @@ class Leaky(UnitKind[Nothing, Nothing]):
         builder.add_row(self.name, f"{stem}_p")
         builder.add(Subcircuit(f"leaky_{stem}", ("node", "vdd"), devices), f"cell_{stem}", (f"{stem}_p", "vdd"), CELLS)
         builder.cell_bias[self.name] = ()
-        builder.decisions[self.name] = Carried(f"{NETWORK}.cell_{stem}.diode", builder.graph.i_pedestal, i_unit)
+        builder.decisions[self.name] = StateCurrent(f"{NETWORK}.cell_{stem}.diode", builder.graph.i_pedestal, i_unit)
         builder.add_state_line(self)
 
     @staticmethod

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cosim.base.errors import InputError
 from cosim.engines.behavioral.effects import Deviations
 from cosim.engines.behavioral.noise import Candidates, NoiseModel
-from cosim.network.ir.graph import Sized
+from cosim.network.ir.graph import SizedGraph
 from cosim.network.ir.nodes import And, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.ir.states import States
 from cosim.network.reference import EncodedInputs, later
@@ -52,7 +52,7 @@ class BehavioralTrace:
 
 
 def evaluate(
-    graph: Sized,
+    graph: SizedGraph,
     calibration: Calibration,
     inputs: EncodedInputs,
     deviations: Deviations = Deviations(),
@@ -85,7 +85,7 @@ def evaluate_noisy(model: NoiseModel, inputs: EncodedInputs, deviations: Deviati
 
 
 def evaluate_held(
-    graph: Sized,
+    graph: SizedGraph,
     calibration: Calibration,
     trace: BehavioralTrace,
     states: Mapping[str, States],
@@ -99,7 +99,7 @@ def evaluate_held(
     return _Engine(graph, calibration, deviations, states, ideal=trace.ideal).run(sources)
 
 
-def _source_currents(graph: Sized, inputs: Array) -> dict[str, Array]:
+def _source_currents(graph: SizedGraph, inputs: Array) -> dict[str, Array]:
     """Return the currents of inputs, unit and pedestal sources: node -> (n, time), ampere."""
     i_unit, i_pedestal = graph.i_unit, graph.i_pedestal
     shape = inputs.shape[:2]
@@ -108,7 +108,7 @@ def _source_currents(graph: Sized, inputs: Array) -> dict[str, Array]:
     return currents | {node.name: np.full(shape, i_pedestal) for node in graph.of(Pedestal)}
 
 
-def _check_deviations(graph: Sized, deviations: Deviations) -> None:
+def _check_deviations(graph: SizedGraph, deviations: Deviations) -> None:
     for kind in fields(deviations):
         for key in getattr(deviations, kind.name):
             if isinstance(key, tuple):
@@ -123,7 +123,7 @@ def _check_deviations(graph: Sized, deviations: Deviations) -> None:
 
 
 def cell_of(
-    graph: Sized,
+    graph: SizedGraph,
     node: Memory,
     calibration: Calibration,
     factors: object | None = None,
@@ -139,7 +139,7 @@ def cell_of(
 
 
 def threshold_lines(
-    graph: Sized, node: Memory, trace: BehavioralTrace, calibration: Calibration
+    graph: SizedGraph, node: Memory, trace: BehavioralTrace, calibration: Calibration
 ) -> tuple[Array, Array] | tuple[()]:
     """Return the currents of a memory's two threshold lines in a behavioral run, ampere.
 
@@ -155,7 +155,7 @@ def threshold_lines(
 class _Engine:
     def __init__(
         self,
-        graph: Sized,
+        graph: SizedGraph,
         calibration: Calibration,
         deviations: Deviations,
         held: Mapping[str, States] | None = None,

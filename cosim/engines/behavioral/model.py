@@ -46,7 +46,7 @@ from cosim.engines.behavioral.evaluate import (
 from cosim.engines.behavioral.noise import noise_model
 from cosim.engines.chip import deviations_of, standing
 from cosim.engines.engine import Description, Inference, Progress, Run
-from cosim.network.ir.graph import Sized
+from cosim.network.ir.graph import SizedGraph
 from cosim.network.ir.nodes import PEDESTAL, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
 from cosim.network.ir.states import States
 from cosim.network.reference import encode_inputs, later, valid_steps
@@ -75,7 +75,7 @@ def _update(trace: BehavioralTrace, node: Memory, *, decided: bool) -> NDArray[n
     return changed if decided else later(changed, 1, 0)
 
 
-def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
+def _moments(graph: SizedGraph, closes: Sequence[float]) -> tuple[dict[str, float], dict[str, float]]:
     """Return when each behavioral memory decides, and when its state changes, as fractions of a frame.
 
     The state of a memory with a pulse changes in its pulse. closes: when each stage closes.
@@ -87,7 +87,7 @@ def _moments(graph: Sized, closes: Sequence[float]) -> tuple[dict[str, float], d
 
 
 def _cell_current(
-    graph: Sized,
+    graph: SizedGraph,
     calibration: Calibration,
     node: Memory,
     trace: BehavioralTrace,
@@ -125,7 +125,7 @@ def _block_currents(design: Design, trace: BehavioralTrace) -> dict[str, Array]:
     }
 
 
-def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
+def _compared(graph: SizedGraph, trace: BehavioralTrace, push: float) -> Array:
     """Return the supply current of the symbol comparators, ampere, (n, time)."""
     total = np.zeros(trace.readout.shape[:2])
     for name in graph.nodes:
@@ -134,7 +134,7 @@ def _compared(graph: Sized, trace: BehavioralTrace, push: float) -> Array:
     return total
 
 
-def _pulled(graph: Sized, name: str, trace: BehavioralTrace) -> Array:
+def _pulled(graph: SizedGraph, name: str, trace: BehavioralTrace) -> Array:
     """Compute the sum of a row's positive terms in a behavioral run, ampere, (n, time)."""
     total = np.zeros(trace.readout.shape[:2])
     for source, _ in graph.into(name):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.evaluate import BehavioralTrace, cell_of, threshold_lines
-from cosim.engines.behavioral.noise import Candidates, Cells, apertures, gate_lag, noise_model
+from cosim.engines.behavioral.noise import Candidates, ClockedCells, apertures, gate_lag, noise_model
 from cosim.network.ir.nodes import Memory, Rectifier, ThresholdUnit
 from cosim.network.reference import later
 from cosim.technology.noise import NoiseFit
@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionSpread:
     """A memory's decisions in a behavioral evaluation, (n, time), ampere.
 
     distance: of the candidate to the nearest threshold that counts, inf where none does; noise, mismatch, left:
@@ -63,7 +63,7 @@ class Decided:
 
 def decision_spread(
     design: Design, trace: BehavioralTrace, noise: NoiseSimulation, condition: Condition | None = None
-) -> dict[str, Decided]:
+) -> dict[str, DecisionSpread]:
     """Return the decisions of each memory in a behavioral trace without noise: memory -> distance and deviations.
 
     The trace is that of nominal transistors in the condition. Raises InputError for a unit whose noise is not modelled,
@@ -91,7 +91,9 @@ def training_noise(technology: Technology, fit: NoiseFit) -> RowNoise:
     hold = technology.hold_capacitance + fit.devices["cell_p"].gate
     found = row_noise(fit, I_UNIT, (hold, gate), 1.0)
     bias = np.full(2, I_UNIT)
-    edges = apertures(Cells(bias, _WIDTH * bias, np.array([False, True]), 2, timing, technology.supply, u_t), fit)
+    edges = apertures(
+        ClockedCells(bias, _WIDTH * bias, np.array([False, True]), 2, timing, technology.supply, u_t), fit
+    )
     lag = gate / found.gate  # of a candidate of I_UNIT
     shares = [
         edge.frozen**2 + (2 * edge.frozen * edge.tracked + edge.tracked**2 * edge.ran) * lag / (lag + edge.lag)
@@ -108,7 +110,7 @@ class _Study:
         grid = 1 / self.graph.units
         self.mismatch = SigmaParts(self.graph.units, None, mismatch=derive_mismatch(design.technology, grid))
 
-    def run(self) -> dict[str, Decided]:
+    def run(self) -> dict[str, DecisionSpread]:
         """Return the decisions of each memory that compares, by name."""
         return {node.name: self.decided(node) for node in self.graph.of(ThresholdUnit)}
 
@@ -117,7 +119,7 @@ class _Study:
         found = self.trace.currents[source]
         return later(found, 1, found.min()) if late else found
 
-    def decided(self, node: ThresholdUnit) -> Decided:
+    def decided(self, node: ThresholdUnit) -> DecisionSpread:
         candidate, unit = self.trace.candidates[node.name], self.graph.i_unit
         frozen = self.noisy.frozen(node, candidate)
         noise = self.noisy.decided(node, candidate, frozen)
@@ -131,7 +133,7 @@ class _Study:
             np.sqrt(self.arriving(node.name, row, u, spread) + threshold_variance(rise, rise - edge, spread)) * unit
             for spread in (self.mismatch, left)
         ]
-        return Decided(distance * unit, np.broadcast_to(noise, u.shape), *parts)
+        return DecisionSpread(distance * unit, np.broadcast_to(noise, u.shape), *parts)
 
     def nearest(
         self, node: ThresholdUnit, candidate: Array, thresholds: SwitchingThresholds

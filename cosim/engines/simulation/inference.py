@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cosim.base.errors import MissingToolError, SimulationError
 from cosim.base.store import INFERENCES, keep_result, kept_result
 from cosim.base.write import make_folder
-from cosim.cells.assembly import Carried
+from cosim.cells.assembly import StateCurrent
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import (
     DEFAULT_TIMEOUT,
@@ -238,7 +238,10 @@ def _save(store: Path, name: str, inference: Inference) -> None:
 
 def _load(store: Path, name: str, plan: ReadPlan) -> Inference | None:
     """Return the inference that is kept under a deck's hash; None if there is none that fits the plan."""
-    frames, most = len(plan.times), np.array([inf if isinstance(one, Carried) else len(one) for one in plan.decisions])
+    frames, most = (
+        len(plan.times),
+        np.array([inf if isinstance(one, StateCurrent) else len(one) for one in plan.decisions]),
+    )
     least, kind = np.where(np.isinf(most), -inf, 0.0), np.float64 if np.isinf(most).any() else np.int16
     blank = Inference(
         np.zeros((frames, len(most)), kind), np.zeros((frames, len(plan.outputs))), 0.0,

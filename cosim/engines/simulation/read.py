@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assembly import Assembly, Carried, Shown
+from cosim.cells.assembly import Assembly, Shown, StateCurrent
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, DrainCurrent
 from cosim.circuit.waveforms import DECIDE, Timing
@@ -66,7 +66,7 @@ class Margin:
     thresholds: Callable[[Sequence[Array]], SwitchingThresholds]
     lines: tuple[str, ...] = ()
     started: bool = False
-    pulse: Carried | None = None
+    pulse: StateCurrent | None = None
     values: tuple[str, ...] = ()
 
 
@@ -192,8 +192,8 @@ def find_stop(waves: Waveforms, plan: ReadPlan) -> str:
 
 def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
     """Read what a plan asks for from a bench's simulated waveforms."""
-    time, at = waves.time, _At(plan.times, waves.time)
-    nets = dict.fromkeys(net for shown in plan.decisions if not isinstance(shown, Carried) for net in shown)
+    time, at = waves.time, _Interpolation(plan.times, waves.time)
+    nets = dict.fromkeys(net for shown in plan.decisions if not isinstance(shown, StateCurrent) for net in shown)
     volts = {net: at.read(waves.voltage(net)) for net in nets}
     states = np.stack([_state(waves, shown, at, volts, plan.threshold) for shown in plan.decisions], axis=1)
     readout = np.stack([at.read(waves.through(name)) for name in plan.outputs], axis=1)
@@ -213,11 +213,11 @@ def read_inference(waves: Waveforms, plan: ReadPlan) -> Inference:
 
 def _margins(waves: Waveforms, plan: ReadPlan, states: States) -> Array:
     """Read the margin of each decision, (frames, cells) ampere; inf where a cell has none."""
-    found, at = np.full(states.shape, np.inf), dict[bytes, _At]()  # the cells of a stage close at once
+    found, at = np.full(states.shape, np.inf), dict[bytes, _Interpolation]()  # the cells of a stage close at once
     for k, margin in enumerate(plan.margins):
         if margin is not None:
             closes = plan.closes[k].tobytes()
-            at[closes] = at.get(closes) or _At(plan.closes[k], waves.time)
+            at[closes] = at.get(closes) or _Interpolation(plan.closes[k], waves.time)
             current, *lines = (at[closes].read(waves.drain(device)) for device in (margin.device, *margin.lines))
             thresholds, on = margin.thresholds(lines), np.concatenate([[margin.started], states[:-1, k] > 0])
             found[:, k] = np.where(on, _nearest(current, thresholds.while_on), _nearest(current, thresholds.while_off))
@@ -245,7 +245,7 @@ def _pulses(waves: Waveforms, plan: ReadPlan) -> Array:
     found = np.full((len(plan.times), len(plan.margins)), np.inf)
     for k, margin in enumerate(plan.margins):
         if margin is not None and (pulse := margin.pulse) is not None:
-            current = _At(plan.closes[k] + plan.pulsed, waves.time).read(waves.drain(pulse.device))
+            current = _Interpolation(plan.closes[k] + plan.pulsed, waves.time).read(waves.drain(pulse.device))
             found[:, k] = 2 * plan.threshold * np.abs((current - pulse.rest) / pulse.step % 1.0 - 0.5)
     return found
 
@@ -254,7 +254,7 @@ def _nearest(current: Array, thresholds: Sequence[Array]) -> Array:
     return np.min([np.abs(current - one) for one in thresholds], axis=0)
 
 
-class _At:
+class _Interpolation:
     """An interpolation of waveforms at some times, s; `time` has the solver's steps."""
 
     def __init__(self, times: Array, time: Array) -> None:
@@ -269,15 +269,15 @@ class _At:
         return np.where(self._within, (then - here) / self._step * self._from + here, values[..., -1:])
 
 
-def _state(waves: Waveforms, shown: Shown, at: _At, volts: Mapping[str, Array], threshold: float) -> States:
-    if isinstance(shown, Carried):
+def _state(waves: Waveforms, shown: Shown, at: _Interpolation, volts: Mapping[str, Array], threshold: float) -> States:
+    if isinstance(shown, StateCurrent):
         return (at.read(waves.drain(shown.device)) - shown.rest) / shown.step
     return np.asarray(sum(volts[net] > threshold for net in shown), dtype=np.int16)
 
 
 def _latch(shown: Shown, volts: Mapping[str, Array], plan: ReadPlan) -> Array:
     """Return the distance of the nearest of a memory's nets from the threshold, V, (times,)."""
-    if isinstance(shown, Carried):
+    if isinstance(shown, StateCurrent):
         return np.full(len(plan.times), np.inf)
     return np.min([np.abs(volts[net] - plan.threshold) for net in shown], axis=0)
 
@@ -297,7 +297,7 @@ def _mean(time: Array, values: Array, window: tuple[float, float]) -> Array:
     """Compute the time mean of values (..., time) over a window by the trapezoidal rule on the solver's steps."""
     first, end = np.searchsorted(time, window[0], side="right"), np.searchsorted(time, window[1])
     at = np.concatenate([window[:1], time[first:end], window[1:]])
-    ends = _At(np.array(window), time).read(values)
+    ends = _Interpolation(np.array(window), time).read(values)
     whole = np.concatenate([ends[..., :1], values[..., first:end], ends[..., 1:]], axis=-1)
     return np.asarray(np.trapezoid(whole, at, axis=-1) / (window[1] - window[0]))
 

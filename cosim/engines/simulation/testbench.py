@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.cells.assembly import Assembly, Carried, Shown
+from cosim.cells.assembly import Assembly, Shown, StateCurrent
 from cosim.cells.clock import CK, RESET_STEPS, RUN, TAKE
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
 from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Source, block_of
@@ -218,7 +218,9 @@ def saved_probes(assembly: Assembly) -> tuple[Probe, ...]:
 
 def probes_of(shown: Shown) -> tuple[Probe, ...]:
     """Return the probes that show a memory's state in a testbench that an engine simulates."""
-    return (DrainCurrent(shown.device),) if isinstance(shown, Carried) else tuple(map(Voltage, dict.fromkeys(shown)))
+    return (
+        (DrainCurrent(shown.device),) if isinstance(shown, StateCurrent) else tuple(map(Voltage, dict.fromkeys(shown)))
+    )
 
 
 def pulse_waveforms(supply: float, close: float, frames: int, timing: Timing) -> tuple[Waveform, Waveform]:

@@ -202,7 +202,7 @@ Result = TypeVar("Result")
 
 
 @dataclass
-class _Flight(Generic[Task]):
+class _RunningTask(Generic[Task]):
     """A submitted task, the number of its try, and the time since which it runs, None before that."""
 
     task: Task
@@ -223,8 +223,8 @@ def run_tasks(
     dies runs again, TRIES times in all, and a line on stderr names it; after that it is a Failure of kind CRASH.
     started: tells whether a future's task runs; its time counts from then on. Raises a CosimError that a task raised.
     """
-    waiting = deque(_Flight(task, 1) for task in tasks)
-    flying: dict[Future[Result], _Flight[Task]] = {}
+    waiting = deque(_RunningTask(task, 1) for task in tasks)
+    flying: dict[Future[Result], _RunningTask[Task]] = {}
     while waiting or flying:
         while waiting and len(flying) < slots:
             flight = waiting.popleft()
@@ -236,7 +236,7 @@ def run_tasks(
             outcome = _outcome(future)
             if isinstance(outcome, Failure) and flight.tries < TRIES:
                 _log.warning("a worker process ended (%s) with %s; another runs it again", outcome.detail, flight.task)
-                waiting.appendleft(_Flight(flight.task, flight.tries + 1))
+                waiting.appendleft(_RunningTask(flight.task, flight.tries + 1))
             else:
                 yield flight.task, outcome
         for future in [future for future, flight in flying.items() if _is_late(future, flight, limit, started)]:
@@ -247,7 +247,7 @@ def run_tasks(
 
 def _is_late(
     future: Future[Result],
-    flight: _Flight[Task],
+    flight: _RunningTask[Task],
     limit: Callable[[Task], float],
     started: Callable[[Future[Result]], bool],
 ) -> bool:

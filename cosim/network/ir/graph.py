@@ -34,7 +34,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Lowered:
+class LoweredGraph:
     """The graph of a network in software units: first stage of the graph of currents.
 
     nodes: by name; weights: edge (source, target) -> weight; left_out: parts of the network that are not built.
@@ -119,7 +119,7 @@ class Lowered:
 
 
 @dataclass(frozen=True)
-class Scaled(Lowered):
+class ScaledGraph(LoweredGraph):
     """The graph of a network with currents in ampere: second stage of the graph of currents.
 
     i_unit: ampere per software 1.0; currents: memory -> its thresholds and level; comparator_devices: devices in
@@ -132,7 +132,7 @@ class Scaled(Lowered):
 
 
 @dataclass(frozen=True)
-class Sized(Scaled):
+class SizedGraph(ScaledGraph):
     """The graph of a network with weights in unit devices and bias currents: last stage of the graph of currents.
 
     units: unit devices per weight 1.0; i_pedestal: ampere; mirrors: each weight as built; biases: memory -> the bias
@@ -189,7 +189,7 @@ class GraphBuilder:
         """Return (source, weight wanted) of each edge into a node of the unfinished graph."""
         return [(source, self.weights[source, name].target) for source in self._sources.get(name, ())]
 
-    def lowered(self) -> Lowered:
+    def lowered(self) -> LoweredGraph:
         """Return the finished graph of the network; edges into a node are in the order of their sources."""
         place = {name: k for k, name in enumerate(self.nodes)}
-        return Lowered(self.nodes, dict(sorted(self.weights.items(), key=lambda edge: place[edge[0][0]])))
+        return LoweredGraph(self.nodes, dict(sorted(self.weights.items(), key=lambda edge: place[edge[0][0]])))

@@ -126,7 +126,7 @@ class ThresholdUnit(Memory):
 
 
 @dataclass(frozen=True)
-class Storing(ThresholdUnit):
+class LevelMemory(ThresholdUnit):
     """A graph node for a recurrent unit that stores a level: the number of its turns that a value exceeds.
 
     turns: in software units. Two value edges bring values: the first is stored at u >= rise, the second at u <= fall.

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.ir.graph import Lowered
+from cosim.network.ir.graph import LoweredGraph
 from cosim.network.ir.nodes import Memory
 from cosim.network.reference import Trace, later
 from cosim.network.types import INPUT
@@ -12,7 +12,7 @@ States = NDArray[np.int16 | np.float64]  # whole, or analog
 OFF_LEVEL = -999
 
 
-def software_states(graph: Lowered, reference: Trace) -> States:
+def software_states(graph: LoweredGraph, reference: Trace) -> States:
     """Return the states of a trained network's recurrent units in software, as the nodes of its graph count them.
 
     reference: the network's software run. Returns (n, time, cells): (h - zero) / step, which may exceed what the unit's
@@ -36,7 +36,7 @@ def _behind(reference: Trace, node: Memory) -> NDArray[np.float64]:
     return later(inputs[:, :, node.index], node.behind, node.zero + node.step * node.start)
 
 
-def tolerances(graph: Lowered) -> NDArray[np.float64]:
+def tolerances(graph: LoweredGraph) -> NDArray[np.float64]:
     """Return by how many steps two states of each memory may differ and count as equal, (cells,)."""
     return np.array([node.tolerance for node in graph.memories])
 

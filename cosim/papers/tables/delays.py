@@ -16,7 +16,7 @@ from cosim.base.claim import clear_work, own_file
 from cosim.papers.dmu import BATCH, RATE, Inner, ProductProblem, prune_gates, train_delayed_product
 from cosim.papers.mgrade import (
     Cell,
-    Convolving,
+    ConvolutionSettings,
     Fit,
     Mgrade,
     MgradeShape,
@@ -36,35 +36,39 @@ Judge = Callable[[Mgrade], dict[str, float]]
 
 STRINGS, BATCH_STRINGS = 512, 32
 TEST_TOKENS = 512
-TWO_TAPS = Convolving("learned", 2, reach=2)
+TWO_TAPS = ConvolutionSettings("learned", 2, reach=2)
 NEARLY, BELOW = "about 100", "98 and below"
 FLIP_FLOP = {
     "mGRADE-L, 2 taps": (MgradeShape(5, 2, 16, 1, TWO_TAPS, deep=False), NEARLY),
     "minGRU": (MgradeShape(5, 2, 16, 1, deep=False), ""),
     "taps + BMRU": (MgradeShape(5, 2, 16, 1, TWO_TAPS, "bmru", deep=False), ""),
     "taps + BMRU, weights of 1/8": (MgradeShape(5, 2, 16, 1, TWO_TAPS, "bmru", deep=False, grid=0.125), ""),
-    "TCN-EID, 5 layers, 4 taps": (MgradeShape(5, 2, 16, 5, Convolving("exponential", 4), "none"), BELOW),
+    "TCN-EID, 5 layers, 4 taps": (MgradeShape(5, 2, 16, 5, ConvolutionSettings("exponential", 4), "none"), BELOW),
 }
 SKIP, POINTS = 24, 2000  # steps that all kernels reach over; states whose neighbours are compared
-ONE_TAP = Convolving("learned", 1, reach=12, start="uniform")
+ONE_TAP = ConvolutionSettings("learned", 1, reach=12, start="uniform")
 LORENZ = {
     "mGRADE-L, 1 layer": MgradeShape(1, 1, 10, 1, ONE_TAP, deep=False),
-    "mGRADE-G, 1 layer, 4 filters": MgradeShape(1, 1, 10, 1, Convolving("gamma", 1, reach=24, order=4), deep=False),
-    "mGRADE-G, 1 layer, 16 filters": MgradeShape(1, 1, 10, 1, Convolving("gamma", 1, reach=24, order=16), deep=False),
+    "mGRADE-G, 1 layer, 4 filters": MgradeShape(
+        1, 1, 10, 1, ConvolutionSettings("gamma", 1, reach=24, order=4), deep=False
+    ),
+    "mGRADE-G, 1 layer, 16 filters": MgradeShape(
+        1, 1, 10, 1, ConvolutionSettings("gamma", 1, reach=24, order=16), deep=False
+    ),
     "minGRU, 2 layers": MgradeShape(1, 1, 10, 2, deep=False),
 }
 PRODUCT = {
-    "mGRADE-L, 2 taps": MgradeShape(1, 2, 16, 1, Convolving("learned", 2, reach=24, start="uniform"), "none"),
-    "mGRADE-G, 64 filters": MgradeShape(1, 2, 16, 1, Convolving("gamma", 2, reach=60, order=64), "none"),
+    "mGRADE-L, 2 taps": MgradeShape(1, 2, 16, 1, ConvolutionSettings("learned", 2, reach=24, start="uniform"), "none"),
+    "mGRADE-G, 64 filters": MgradeShape(1, 2, 16, 1, ConvolutionSettings("gamma", 2, reach=60, order=64), "none"),
 }
-FOOTPRINTS: dict[str, tuple[Convolving, Cell, int, int]] = {  # parameters and total, in thousands
-    "minGRU": (Convolving(), "mingru", 39, 39),
-    "TCN-CD, 64 taps": (Convolving("constant", 64), "none", 39, 51),
-    "mGRADE-CD, 8 taps, 32 apart": (Convolving("constant", 8, dilation=32), "mingru", 41, 84),
-    "TCN-EID, 64 taps": (Convolving("exponential", 64, reach=512), "none", 39, 101),
-    "mGRADE-EID, 16 taps": (Convolving("exponential", 16, reach=512, dilation=2), "mingru", 42, 87),
-    "mGRADE-L, 16 taps up to 128": (Convolving("learned", 16, reach=128), "mingru", 48, 71),
-    "mGRADE-L, 8 taps up to 256": (Convolving("learned", 8, reach=256), "mingru", 44, 86),
+FOOTPRINTS: dict[str, tuple[ConvolutionSettings, Cell, int, int]] = {  # parameters and total, in thousands
+    "minGRU": (ConvolutionSettings(), "mingru", 39, 39),
+    "TCN-CD, 64 taps": (ConvolutionSettings("constant", 64), "none", 39, 51),
+    "mGRADE-CD, 8 taps, 32 apart": (ConvolutionSettings("constant", 8, dilation=32), "mingru", 41, 84),
+    "TCN-EID, 64 taps": (ConvolutionSettings("exponential", 64, reach=512), "none", 39, 101),
+    "mGRADE-EID, 16 taps": (ConvolutionSettings("exponential", 16, reach=512, dilation=2), "mingru", 42, 87),
+    "mGRADE-L, 16 taps up to 128": (ConvolutionSettings("learned", 16, reach=128), "mingru", 48, 71),
+    "mGRADE-L, 8 taps up to 256": (ConvolutionSettings("learned", 8, reach=256), "mingru", 44, 86),
 }
 CELLS: tuple[Inner, ...] = ("rnn", "gru", "lstm")
 LINE, UNITS, KEPT, PRODUCT_ITERATIONS = 20, 24, (4, 2, 1), 800

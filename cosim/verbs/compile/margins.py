@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Condition, Design
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.behavioral.sigma import Decided, decision_spread
+from cosim.engines.behavioral.sigma import DecisionSpread, decision_spread
 from cosim.network.reference import valid_steps
 from cosim.results.intervals import Interval, share_interval
 from cosim.results.page import Blocks, Table
@@ -31,7 +31,7 @@ _SAID = (
 
 
 @dataclass(frozen=True)
-class Near:
+class SigmaDistances:
     """The distances of decisions from their thresholds, in sigma.
 
     fewest: smallest distance of all decisions; within: share of decisions that are within NEAR sigma, with its
@@ -53,8 +53,8 @@ class LayerMargins:
 
     layer: str
     decisions: int
-    circuit: Near
-    chips: Near
+    circuit: SigmaDistances
+    chips: SigmaDistances
     noise_a: float
     left_a: float
     mismatch_a: float
@@ -81,14 +81,14 @@ def study_margins(
     """
     found = decision_spread(design, run_behavioral(design, test_set.x, condition), noise, condition)
     valid = valid_steps(test_set.lengths, test_set.x.shape[1])
-    layers: dict[str, list[Decided]] = {}
+    layers: dict[str, list[DecisionSpread]] = {}
     for node in design.graph.memories:
         if node.name in found:
             layers.setdefault(node.layer, []).append(found[node.name])
     return Margins(len(test_set.lengths), tuple(_layer(name, few, valid) for name, few in layers.items()))
 
 
-def _layer(name: str, few: Sequence[Decided], valid: NDArray[np.bool_]) -> LayerMargins:
+def _layer(name: str, few: Sequence[DecisionSpread], valid: NDArray[np.bool_]) -> LayerMargins:
     distance, noise, mismatch, left = (
         np.stack([getattr(one, part) for one in few], axis=2) for part in ("distance", "noise", "mismatch", "left")
     )
@@ -99,10 +99,10 @@ def _layer(name: str, few: Sequence[Decided], valid: NDArray[np.bool_]) -> Layer
     return LayerMargins(name, int(counted.sum()), _near(distance / circuit, counted), chips, *medians)
 
 
-def _near(sigmas: Array, counted: NDArray[np.bool_]) -> Near:
+def _near(sigmas: Array, counted: NDArray[np.bool_]) -> SigmaDistances:
     there = counted.sum(axis=(1, 2))
     shares = ((sigmas <= NEAR) & counted).sum(axis=(1, 2))[there > 0] / there[there > 0]
-    return Near(float(sigmas[counted].min(initial=np.inf)), share_interval(shares))
+    return SigmaDistances(float(sigmas[counted].min(initial=np.inf)), share_interval(shares))
 
 
 def margins_section(found: Margins) -> Blocks:
@@ -128,7 +128,7 @@ def margins_section(found: Margins) -> Blocks:
     )
 
 
-def _cells(near: Near) -> tuple[str, str, str]:
+def _cells(near: SigmaDistances) -> tuple[str, str, str]:
     within = near.within
     ends = "" if within.low is None or within.high is None else f"[{100 * within.low:.2f} %, {100 * within.high:.2f} %]"
     return f"{near.fewest:.2f}", f"{100 * within.mean:.2f} %", ends

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Design, once_per_design
-from cosim.network.ir.graph import Edge, Lowered, Sized
+from cosim.network.ir.graph import Edge, LoweredGraph, SizedGraph
 from cosim.network.ir.nodes import (
     PEDESTAL,
     And,
@@ -120,11 +120,11 @@ def network_parts(design: Design) -> tuple[tuple[Box, ...], tuple[Wire, ...], tu
     return boxes, wires, heads
 
 
-def _built(graph: Sized, edge: Edge) -> bool:
+def _built(graph: SizedGraph, edge: Edge) -> bool:
     return graph.mirrors[edge].count != 0 or edge in graph.steered or graph.weights[edge].role != "drive"
 
 
-def _columns(graph: Lowered) -> list[list[str]]:
+def _columns(graph: LoweredGraph) -> list[list[str]]:
     """Return the names of the nodes, column by column, for the network's picture.
     A node is right of all nodes that it reads in the same frame; the cells of a stage share a column; outputs come
     last."""
@@ -150,7 +150,7 @@ def _columns(graph: Lowered) -> list[list[str]]:
     return [column for column in columns if column]
 
 
-def _groups(graph: Lowered, column: Sequence[str], most: int) -> Iterator[tuple[str, ...]]:
+def _groups(graph: LoweredGraph, column: Sequence[str], most: int) -> Iterator[tuple[str, ...]]:
     """Yield the groups of nodes that share a box: neighbours of one layer, if the column has more than `most` nodes."""
     size = -(-len(column) // most)
     for _, family in groupby(column, lambda name: _family(graph.nodes[name])):
@@ -162,7 +162,7 @@ def _family(node: Node) -> tuple[str, str]:
     return type(node).__name__, getattr(node, "layer", "")
 
 
-def _head(graph: Lowered, column: Sequence[str]) -> str:
+def _head(graph: LoweredGraph, column: Sequence[str]) -> str:
     nodes = [graph.nodes[name] for name in column]
     first = nodes[0]
     match first:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cosim.base.errors import MissingToolError
 from cosim.base.seal import seal_json
 from cosim.base.text import format_csv
-from cosim.cells.assembly import Carried
+from cosim.cells.assembly import StateCurrent
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, Current
 from cosim.circuit.deck import device_sizes
@@ -177,7 +177,7 @@ def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Di
         for column, (cell, shown) in enumerate(assembly.decisions.items()):
             vectors = " ".join(dialect.printed(probe) for probe in probes_of(shown))
             wanted, found = software[frame, column].item(), trace.states[cell][0, frame].item()
-            limit = f"{shown.rest:g} + {shown.step:g} s" if isinstance(shown, Carried) else threshold
+            limit = f"{shown.rest:g} + {shown.step:g} s" if isinstance(shown, StateCurrent) else threshold
             rows.append((frame, time, cell, vectors, limit, "" if wanted == OFF_LEVEL else wanted, found, "1"))
         for column, pin in enumerate(assembly.outputs):
             wanted, behavioral = design.i_unit * reference.readout[0, frame, column], trace.readout[0, frame, column]

@@ -14,7 +14,7 @@ import schemdraw.elements as parts
 from schemdraw.segments import SegmentText
 
 from cosim.circuit.elements import Circuit
-from cosim.network.ir.graph import Lowered
+from cosim.network.ir.graph import LoweredGraph
 from cosim.network.ir.nodes import And, Pedestal
 from cosim.technology.types import Polarity
 from cosim.units.table import unit_of
@@ -594,7 +594,7 @@ CELLS: dict[str, tuple[str, Callable[[Sizes], bytes]]] = {
 STEERING = "Product of bits: symbol comparator, and a steering AND"
 
 
-def schematics_of(graph: Lowered, circuit: Circuit) -> dict[str, bytes]:
+def schematics_of(graph: LoweredGraph, circuit: Circuit) -> dict[str, bytes]:
     """Return the schematics of the cells that a network uses, with sizes: description -> drawing as SVG."""
     drawn = {name for node in graph.memories for name in unit_of(node).schematics}
     pedestal, sizes = any(True for _ in graph.of(Pedestal)), sizes_of(circuit)

@@ -22,7 +22,7 @@ from cosim.results.paired import (
     contrast_means_apart,
     contrast_shares,
 )
-from cosim.verbs.diff.runs import Metered, Run, Sampled
+from cosim.verbs.diff.runs import PowerRun, Run, SampleRun
 from cosim.verbs.simulate.samples import SampleTable
 
 Verdict = Literal["counts", "fails"]
@@ -123,7 +123,7 @@ class ChipTurn:
 
 
 @dataclass(frozen=True)
-class Moved:
+class ChangedUnit:
     """A unit whose states differ between two runs.
 
     what: "states" (of A and B), "wrong states" (against software, in only one run), or "cause" (of chips' verdicts);
@@ -163,7 +163,7 @@ class Difference:
     flips: tuple[Flip, ...] = ()
     chip_flips: tuple[ChipFlip, ...] = ()
     chips: tuple[ChipTurn, ...] = ()
-    units: tuple[Moved, ...] = ()
+    units: tuple[ChangedUnit, ...] = ()
     notes: tuple[str, ...] = ()
     points: "dict[str, Difference]" = field(default_factory=dict)
     scatter: Scatter | None = None
@@ -186,7 +186,7 @@ class Difference:
         return self.unchanged and not self.settings and all(point.nothing for point in self.points.values())
 
 
-def rank(moved: Sequence[Moved]) -> tuple[Moved, ...]:
+def rank(moved: Sequence[ChangedUnit]) -> tuple[ChangedUnit, ...]:
     """Return the units that moved, those that moved in the largest share of frames first."""
     return tuple(sorted((one for one in moved if one.count), key=lambda one: -one.count / max(one.of, 1)))
 
@@ -198,7 +198,7 @@ def pair_things(things: str, a: Collection[object], b: Collection[object], apart
     return Pairing(things, common, *only, apart if any(only) else "")
 
 
-def pair_samples(a: SampleTable | Metered, b: SampleTable | Metered) -> tuple[Places, Places, Pairing]:
+def pair_samples(a: SampleTable | PowerRun, b: SampleTable | PowerRun) -> tuple[Places, Places, Pairing]:
     """Return the places (k,) of the common samples in each of two runs, and how the runs were paired.
 
     Samples are the same if index and checksum are equal.
@@ -213,9 +213,9 @@ def pair_samples(a: SampleTable | Metered, b: SampleTable | Metered) -> tuple[Pl
     return places[0], places[1], pair_things("samples", first, second, apart)
 
 
-def diff_sampled(a: Sampled, b: Sampled) -> Difference:
+def diff_sampled(a: SampleRun, b: SampleRun) -> Difference:
     """Compare two runs of samples, without their settings; both must have a condition in common."""
-    changes, flips, units, notes = list[Change](), list[Flip](), list[Moved](), list[str]()
+    changes, flips, units, notes = list[Change](), list[Flip](), list[ChangedUnit](), list[str]()
     pairings, scatter = list[Pairing](), None
     common = [name for name in a.tables if name in b.tables]
     for where in common:
@@ -281,28 +281,30 @@ def _changes(where: str, a: SampleTable, b: SampleTable, *, paired: bool) -> lis
     return [Change(name, "W" if name == "power" else "%", contrast, where) for name, contrast in found.items()]
 
 
-def _moved(a: SampleTable, b: SampleTable) -> list[Moved]:
+def _moved(a: SampleTable, b: SampleTable) -> list[ChangedUnit]:
     """Count the frames in which each unit's states differ; if states are not kept, the change in wrong states."""
     total = int(a.lengths.sum())
     if a.states is None or b.states is None or a.states.shape[1:] != b.states.shape[1:]:
         wrong = np.abs(a.wrong - b.wrong).sum(axis=0)
-        return [Moved(cell, "wrong states", int(frames), total) for cell, frames in zip(a.cells, wrong, strict=True)]
+        return [
+            ChangedUnit(cell, "wrong states", int(frames), total) for cell, frames in zip(a.cells, wrong, strict=True)
+        ]
     valid = valid_steps(a.lengths, a.states.shape[1])
     allowed = np.maximum(a.tolerances, b.tolerances)
     moved = (differ(a.states, b.states, allowed) & valid[:, :, None]).sum(axis=(0, 1))
-    return [Moved(cell, "states", int(frames), total) for cell, frames in zip(a.cells, moved, strict=True)]
+    return [ChangedUnit(cell, "states", int(frames), total) for cell, frames in zip(a.cells, moved, strict=True)]
 
 
-def _together(units: Sequence[Moved]) -> tuple[Moved, ...]:
+def _together(units: Sequence[ChangedUnit]) -> tuple[ChangedUnit, ...]:
     """Return the units that moved, with the counts of all conditions added up."""
-    found: dict[str, Moved] = {}
+    found: dict[str, ChangedUnit] = {}
     for one in units:
         before = found.get(one.unit, replace(one, count=0, of=0))
-        found[one.unit] = Moved(one.unit, one.what, before.count + one.count, before.of + one.of)
+        found[one.unit] = ChangedUnit(one.unit, one.what, before.count + one.count, before.of + one.of)
     return rank(tuple(found.values()))
 
 
-def diff_metered(a: Metered, b: Metered) -> Difference:
+def diff_metered(a: PowerRun, b: PowerRun) -> Difference:
     """Compare two runs of cosim power, without their settings."""
     *places, pairing = pair_samples(a, b)
     first, second = _by_role(a), _by_role(b)
@@ -325,13 +327,13 @@ def diff_metered(a: Metered, b: Metered) -> Difference:
     )
 
 
-def _lacking(a: Metered, b: Metered) -> tuple[str, ...]:
+def _lacking(a: PowerRun, b: PowerRun) -> tuple[str, ...]:
     """Return a note if only one of two runs has simulated powers; empty if not."""
     ran = [any(not name.startswith(BEHAVIORAL) for name in run.figures) for run in (a, b)]
     return () if ran[0] == ran[1] else (f"only {(a, b)[ran[1]].facts.name} has figures of a simulator",)
 
 
-def _by_role(run: Metered) -> dict[str, NDArray[np.float64]]:
+def _by_role(run: PowerRun) -> dict[str, NDArray[np.float64]]:
     """Return a run's powers, (n,), W, by name: the simulator's, with its name left out, then those of the equations."""
     equations = {name: power for name, power in run.figures.items() if name.startswith(BEHAVIORAL)}
     others = {name.partition(" ")[2]: power for name, power in run.figures.items() if name not in equations}

@@ -13,7 +13,7 @@ from cosim.results.intervals import IntervalEnds
 from cosim.results.metrics import percent
 from cosim.results.page import Block, Page, PageSubject, Section, Table
 from cosim.results.paired import METHODS, Method
-from cosim.verbs.diff.difference import Cause, Change, Difference, Moved, Pairing, Scatter
+from cosim.verbs.diff.difference import Cause, Change, ChangedUnit, Difference, Pairing, Scatter
 from cosim.verbs.montecarlo.page import watts_of
 from cosim.verbs.simulate.samples import UNDECIDED
 
@@ -215,7 +215,7 @@ def say_cause(cause: Cause) -> str:
     return f"{cause.unit} comes nearest, accuracy {percent(cause.accuracy)} with it{left} ({draw})"
 
 
-def name_units(units: Sequence[Moved]) -> str:
+def name_units(units: Sequence[ChangedUnit]) -> str:
     """Return the title of a list of units that moved, which says what moved."""
     kinds = Counter(one.what for one in units)
     if "cause" in kinds:

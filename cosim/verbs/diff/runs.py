@@ -63,7 +63,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampleRun:
     """A run of samples with decisions; tables: condition -> samples, "" being the condition of a run without --pvt."""
 
     facts: RunFacts
@@ -71,7 +71,7 @@ class Sampled:
 
 
 @dataclass(frozen=True)
-class Metered:
+class PowerRun:
     """A run of samples whose power was metered; figures: name such as `ngspice power cells` -> (n,), W.
     sums: checksums of the samples. See `tabulate_power` for the names."""
 
@@ -106,7 +106,7 @@ class ChipRun:
         return np.array([passes_specs(found, self.specs) for found in self.figures])
 
 
-Run = Sampled | Metered | ChipRun
+Run = SampleRun | PowerRun | ChipRun
 
 
 def read_run(folder: Path) -> Run:
@@ -137,12 +137,12 @@ def read_run(folder: Path) -> Run:
     facts = RunFacts(folder, name, "compare" if verb == "demo" else verb, read_settings(folder), made)
     if verb == "power":
         rows = read_sealed_arrays(folder / "power.npz", _POWER, _AGAIN)
-        return Metered(
+        return PowerRun(
             facts, rows["indices"], rows["sums"], dict(zip(rows["figures"].tolist(), rows["power_w"], strict=True))
         )
     if result == pvt:
-        return Sampled(facts, _tables(folder / "pvt.npz", _CONDITIONS))
-    return Sampled(facts, _tables(folder / "simulation.npz", _SAMPLES))
+        return SampleRun(facts, _tables(folder / "pvt.npz", _CONDITIONS))
+    return SampleRun(facts, _tables(folder / "simulation.npz", _SAMPLES))
 
 
 def _drawn(folder: Path, name: str) -> ChipRun:

@@ -23,7 +23,7 @@ from cosim.engines.table import BATCH
 from cosim.results.metrics import METRICS, Estimate
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
 from cosim.technology.types import HOLD_CAPACITANCE
-from cosim.verbs.explore.study import BITS, DRAWN, FIGURES, HOLD, Knob, OnTransistors, Tried
+from cosim.verbs.explore.study import BITS, DRAWN, FIGURES, HOLD, Knob, OnTransistors, SearchTrial
 from cosim.verbs.inner import COMPLAINT, Content, InnerVerb, read_inner, read_value, split_values
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.sweep.study import Value, find_figures
@@ -149,17 +149,17 @@ class Circuits:
     output: Path
     audit: int
 
-    def run(self, number: int, values: dict[str, Value]) -> Tried:
+    def run(self, number: int, values: dict[str, Value]) -> SearchTrial:
         """Run a trial, many chips of one circuit, by the behavioral model; number: of the trial; values: by knob."""
         folder = f"trial-{number:03d}"
         reason, figures = self._chips(folder, values, {})
-        return Tried(number, folder, values, figures, reason.replace(f"{self.output}/", "") or None)
+        return SearchTrial(number, folder, values, figures, reason.replace(f"{self.output}/", "") or None)
 
-    def again(self, tried: Tried) -> Estimate | None:
+    def again(self, tried: SearchTrial) -> Estimate | None:
         """Return a trial's yield on an equal number of fresh chips, which the search has not used to choose."""
         return self._chips(f"fresh-{tried.number:03d}", tried.values, self._fresh)[1].get("yield")
 
-    def count(self, tried: Tried, chips: int) -> Estimate | None:
+    def count(self, tried: SearchTrial, chips: int) -> Estimate | None:
         """Return a trial's yield on transistors, on the first `chips` fresh chips; None where they could not be run."""
         more = {**self._fresh, "engine": BATCH, "chips": chips, "spec": self.specs}
         folder = self.output / f"chips-{tried.number:03d}"
@@ -168,7 +168,7 @@ class Circuits:
         _, content = self._run("montecarlo", folder, tried.values, {**more, "audit": 0})
         return dict(find_figures(content)).get("yield")
 
-    def check(self, tried: Tried) -> OnTransistors:
+    def check(self, tried: SearchTrial) -> OnTransistors:
         """Simulate a trial's circuit without mismatch on transistors, on all samples."""
         folder = self.output / f"transistors-{tried.number:03d}"
         reason, content = self._run("compare", folder, tried.values, {"engine": BATCH, "audit": self.audit})

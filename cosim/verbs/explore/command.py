@@ -22,7 +22,7 @@ from cosim.verbs.inner import InnerVerb, describe_network, fixed_options, read_i
 
 if TYPE_CHECKING:
     from cosim.verbs.explore.circuits import Circuits
-    from cosim.verbs.explore.study import Exploration, Knob, Tried
+    from cosim.verbs.explore.study import Exploration, Knob, SearchTrial
 
 LEAST_YIELD = 0.5
 _OURS = {
@@ -230,7 +230,7 @@ def _about(
     )
 
 
-def _found(circuits: "Circuits", about: "Exploration", trials: "tuple[Tried, ...]", chips: int) -> "Exploration":
+def _found(circuits: "Circuits", about: "Exploration", trials: "tuple[SearchTrial, ...]", chips: int) -> "Exploration":
     """Return the search with its trials; circuits on the front also get their yield on fresh chips.
 
     chips: number of fresh chips that run on transistors as well, 0 for none.
@@ -238,7 +238,7 @@ def _found(circuits: "Circuits", about: "Exploration", trials: "tuple[Tried, ...
     from cosim.verbs.explore.study import front_of
 
     front = front_of(trials, about.objectives, about.least_yield)
-    counted: dict[int, Tried] = {}
+    counted: dict[int, SearchTrial] = {}
     for k, one in enumerate(front, start=1):
         say(f"other chips, circuit {k} of {len(front)} of the front")
         seen = one.transistors

@@ -31,7 +31,7 @@ from cosim.results.page import Facts, Links, Page, PageSubject, Section, Table
 from cosim.verbs.explore.study import (
     OBJECTIVES,
     Exploration,
-    Tried,
+    SearchTrial,
     cells_of,
     format_exploration_csv,
     head_of,
@@ -149,7 +149,7 @@ def _draw(panel: Axes, found: Exploration, names: tuple[str, str]) -> None:
     beaten = [one for one in there if one not in [*refuted, *lacking, *found.on_front]]
     factors = [scale_of(name, _largest(there, name))[0] for name in names]
 
-    def place(some: Sequence[Tried]) -> tuple[list[float], list[float]]:
+    def place(some: Sequence[SearchTrial]) -> tuple[list[float], list[float]]:
         x, y = ([factor * _of(one, name).value for one in some] for name, factor in zip(names, factors, strict=True))
         return x, y
 
@@ -179,14 +179,14 @@ def _finish(panel: Axes, found: Exploration, name: str, values: Sequence[float])
     plain(panel, size=FONT)
 
 
-def _label(trials: Sequence[Tried], name: str) -> str:
+def _label(trials: Sequence[SearchTrial], name: str) -> str:
     if name == "trial":
         return "trial"
     unit = scale_of(name, _largest([one for one in trials if one.figures], name))[1]
     return f"{name} ({'%' if unit == PERCENT else unit})"
 
 
-def _of(one: Tried, name: str) -> Estimate:
+def _of(one: SearchTrial, name: str) -> Estimate:
     return Estimate(float(one.number)) if name == "trial" else one.figures[name]
 
 
@@ -194,5 +194,5 @@ def _ends(figure: Estimate) -> tuple[float, float]:
     return (figure.value if figure.low is None else figure.low, figure.value if figure.high is None else figure.high)
 
 
-def _largest(trials: Sequence[Tried], name: str) -> float:
+def _largest(trials: Sequence[SearchTrial], name: str) -> float:
     return max((abs(_of(one, name).value) for one in trials), default=0.0)

@@ -20,7 +20,16 @@ from cosim.base.resources import install_command
 from cosim.base.store import RecordFormat, RecordStore, continue_run, settings_key
 from cosim.base.text import check_plain, json_object, typed
 from cosim.cli.progress import say
-from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, shown_value, violation, worth
+from cosim.verbs.explore.study import (
+    Exploration,
+    Knob,
+    OnTransistors,
+    SearchTrial,
+    front_of,
+    shown_value,
+    violation,
+    worth,
+)
 from cosim.verbs.sweep.study import Value
 
 SEARCH_FILE, TRIALS_FILE, CHECKS_FILE = "search.json", "trials.jsonl", "transistors.jsonl"
@@ -28,8 +37,8 @@ _REPAIR = "choose another folder with -o"
 STARTUP = 12  # trials at random before the estimator has something to estimate from
 _DIGITS = 3  # of a value of a range: a folder's settings stay short
 _ATTEMPTS = 60  # at something new
-Run = Callable[[int, dict[str, Value]], Tried]
-Check = Callable[[Tried], OnTransistors]
+Run = Callable[[int, dict[str, Value]], SearchTrial]
+Check = Callable[[SearchTrial], OnTransistors]
 
 
 def optuna() -> ModuleType:
@@ -44,7 +53,7 @@ def optuna() -> ModuleType:
     return found
 
 
-def belongs(about: Exploration, one: Tried) -> bool:
+def belongs(about: Exploration, one: SearchTrial) -> bool:
     """Tell whether a kept trial belongs to this search: knobs within bounds, and all objectives among its figures.
     A trial without figures, which could not run, needs only the former."""
     if one.values.keys() != {knob.option for knob in about.knobs}:
@@ -59,7 +68,7 @@ def _allowed(knob: Knob, value: Value) -> bool:
     return isinstance(value, int | float) and knob.low is not None and knob.low <= value <= (knob.high or knob.low)
 
 
-def propose(about: Exploration, tried: Sequence[Tried]) -> dict[str, Value] | None:
+def propose(about: Exploration, tried: Sequence[SearchTrial]) -> dict[str, Value] | None:
     """Return knob values for the next trial, knob -> value; None where no new values are found.
 
     The first trial takes the start values of the knobs.
@@ -75,7 +84,7 @@ def propose(about: Exploration, tried: Sequence[Tried]) -> dict[str, Value] | No
     return None
 
 
-def _ask(about: Exploration, tried: Sequence[Tried], seed: int) -> dict[str, Value]:
+def _ask(about: Exploration, tried: Sequence[SearchTrial], seed: int) -> dict[str, Value]:
     library, spread = optuna(), {knob.option: _distribution(knob) for knob in about.knobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what Optuna calls experimental
@@ -88,7 +97,7 @@ def _ask(about: Exploration, tried: Sequence[Tried], seed: int) -> dict[str, Val
     return {knob.option: _value(knob, asked[knob.option]) for knob in about.knobs}
 
 
-def _told(about: Exploration, tried: Sequence[Tried], spread: Mapping[str, Any]) -> list[Any]:
+def _told(about: Exploration, tried: Sequence[SearchTrial], spread: Mapping[str, Any]) -> list[Any]:
     """Return the trials in Optuna's form; a trial without figures counts as the worst that was seen."""
     worths = {one.number: worth(one, about.objectives) for one in tried if one.figures}
     if not worths:
@@ -133,8 +142,8 @@ class CheckedTrial:
     found: OnTransistors
 
 
-def _read_trial(content: object, where: str) -> Tried:
-    return typed(check_plain(content, where, _REPAIR), Tried, where, _REPAIR)
+def _read_trial(content: object, where: str) -> SearchTrial:
+    return typed(check_plain(content, where, _REPAIR), SearchTrial, where, _REPAIR)
 
 
 def _read_check(content: object, where: str) -> CheckedTrial:
@@ -145,11 +154,11 @@ def _read_check(content: object, where: str) -> CheckedTrial:
 
 
 _BY_NUMBER = attrgetter("number")
-_TRIALS = RecordFormat[Tried]("trials", _BY_NUMBER, lambda one: one, _read_trial)
+_TRIALS = RecordFormat[SearchTrial]("trials", _BY_NUMBER, lambda one: one, _read_trial)
 _CHECKS = RecordFormat[CheckedTrial]("checks on transistors", _BY_NUMBER, lambda one: one, _read_check)
 
 
-Stores = tuple[RecordStore[Tried], RecordStore[CheckedTrial]]
+Stores = tuple[RecordStore[SearchTrial], RecordStore[CheckedTrial]]
 
 
 def open_search(folder: Path, search: Mapping[str, object]) -> Stores:
@@ -181,7 +190,7 @@ class Search:
     check: Check | None
 
 
-def explore(search: Search, kept: Stores) -> tuple[Tried, ...]:
+def explore(search: Search, kept: Stores) -> tuple[SearchTrial, ...]:
     """Run all trials of a search, and check every trial on the front on transistors; return the trials.
 
     kept: stores of the search's folder, see `open_search`. There are fewer trials where no new values are found.
@@ -190,7 +199,7 @@ def explore(search: Search, kept: Stores) -> tuple[Tried, ...]:
     for store in kept:
         if store.damage:
             say(store.damage)
-    tried = list[Tried]()
+    tried = list[SearchTrial]()
     while len(tried) < search.trials:
         number = len(tried)
         if (one := trials.records.get(number)) is None or not belongs(search.about, one):
@@ -210,7 +219,7 @@ def explore(search: Search, kept: Stores) -> tuple[Tried, ...]:
     return tuple(tried)
 
 
-def _settle(search: Search, checks: RecordStore[CheckedTrial], tried: Sequence[Tried]) -> list[Tried]:
+def _settle(search: Search, checks: RecordStore[CheckedTrial], tried: Sequence[SearchTrial]) -> list[SearchTrial]:
     """Return the trials, with those on the front checked on transistors.
 
     If transistors refute a circuit, others move onto the front and are checked as well.

@@ -76,7 +76,7 @@ class OnTransistors:
 
 
 @dataclass(frozen=True)
-class Tried:
+class SearchTrial:
     """A trial of a search: one circuit with the values of its knobs.
 
     folder: of its chips, below the search's; figures: name as in FIGURES -> figure, empty if the trial could not run;
@@ -115,25 +115,25 @@ class Exploration:
     spec: tuple[str, ...]
     least_yield: float
     seed: int
-    trials: tuple[Tried, ...]
+    trials: tuple[SearchTrial, ...]
     front: tuple[int, ...]
     unvaried: tuple[str, ...]
     notes: tuple[str, ...]
     made_with: Mapping[str, str]
 
     @property
-    def on_front(self) -> tuple[Tried, ...]:
+    def on_front(self) -> tuple[SearchTrial, ...]:
         """Return the trials on the front, in the front's order."""
         by_number = {one.number: one for one in self.trials}
         return tuple(by_number[number] for number in self.front)
 
 
-def worth(tried: Tried, objectives: Sequence[str]) -> tuple[float, ...]:
+def worth(tried: SearchTrial, objectives: Sequence[str]) -> tuple[float, ...]:
     """Return a trial's objectives, with signs such that more is better."""
     return tuple(OBJECTIVES[name] * tried.figures[name].value for name in objectives)
 
 
-def violation(tried: Tried, least_yield: float) -> float:
+def violation(tried: SearchTrial, least_yield: float) -> float:
     """Return by how much a trial fails to be a choice; 0 if it is one.
 
     It is the yield that is missing, plus 1 where transistors refute the circuit; 2 where there are no figures.
@@ -143,7 +143,7 @@ def violation(tried: Tried, least_yield: float) -> float:
     return max(least_yield - tried.figures["yield"].value, 0.0) + tried.refuted
 
 
-def front_of(trials: Sequence[Tried], objectives: Sequence[str], least_yield: float) -> tuple[Tried, ...]:
+def front_of(trials: Sequence[SearchTrial], objectives: Sequence[str], least_yield: float) -> tuple[SearchTrial, ...]:
     """Return the trials on the front, that is choices that no other choice beats (Pareto); best first objective first.
 
     One beats another if it is nowhere worse and somewhere better; of equal ones the first tried stays. A choice has the
@@ -194,14 +194,14 @@ def head_of(found: Exploration) -> tuple[str, ...]:
     return ("trial", *map(name_knob, found.knobs), *shown_figures(found), _OTHERS, *there, *counted)
 
 
-def cells_of(found: Exploration, one: Tried) -> tuple[str, ...]:
+def cells_of(found: Exploration, one: SearchTrial) -> tuple[str, ...]:
     """Return a trial's number, knob values and figures as cells of a table."""
     values = (shown_value(knob, one.values[knob.option]) for knob in found.knobs)
     figures = (shown_figure(name, one.figures.get(name)) for name in shown_figures(found))
     return (str(one.number), *values, *figures)
 
 
-def row_of(found: Exploration, one: Tried) -> tuple[str, ...]:
+def row_of(found: Exploration, one: SearchTrial) -> tuple[str, ...]:
     """Return a circuit on the front as a row of the table whose columns are those of `head_of`."""
     seen = one.transistors
     more = {
@@ -242,7 +242,7 @@ def remarks(found: Exploration) -> list[str]:
     return [*lines, *found.notes]
 
 
-def state_of(found: Exploration, one: Tried) -> str:
+def state_of(found: Exploration, one: SearchTrial) -> str:
     """Return the status of a trial in words: on the front, refuted, beaten, or the reason why it is no choice."""
     if not one.figures:
         return f"not possible: {one.reason}"

@@ -11,7 +11,7 @@ from cosim.cli.verb import Result, group_of, switch, verb
 from cosim.verbs.common import Compiling, check_outputs, load_design, network_argument, output_option
 
 if TYPE_CHECKING:
-    from cosim.mask.produce import Made
+    from cosim.mask.produce import ProducedLayout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ def run(options: LayoutOptions, session: VerbSession) -> Result:
     does not add it.
     """
     from cosim.engines.behavioral.model import supply_current
-    from cosim.mask.checks import Checked, find_checker
+    from cosim.mask.checks import CheckResult, find_checker
     from cosim.mask.chip import drawing_of
     from cosim.mask.gds import geometry
     from cosim.mask.produce import check_layout, make_layout
@@ -57,7 +57,7 @@ def run(options: LayoutOptions, session: VerbSession) -> Result:
     passed = made.units.passed
     if checker is not None:
 
-        def finished(one: Checked) -> None:
+        def finished(one: CheckResult) -> None:
             say(f"{one.check}: {one.summary}")
 
         found = check_layout(output, checker, finished)
@@ -67,7 +67,7 @@ def run(options: LayoutOptions, session: VerbSession) -> Result:
     return Result(lines=[f"  written           {output}"], fault=None if passed else "")
 
 
-def _format_layout(made: "Made") -> list[str]:
+def _format_layout(made: "ProducedLayout") -> list[str]:
     """Return lines of text on a drawing's size, the resistance of its wires, and its metal fill."""
     (x1, y1, x2, y2), worst = made.chip.box, made.resistance[0]
     lines = [

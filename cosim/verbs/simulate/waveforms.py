@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cosim.base.errors import InputError
 from cosim.base.seal import seal_npz
 from cosim.base.text import shown
-from cosim.cells.assembly import Carried
+from cosim.cells.assembly import StateCurrent
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.circuit.bench import Bench, DrainCurrent, Voltage
 from cosim.circuit.elements import Source
@@ -174,7 +174,7 @@ def _inputs(design: Design, x: Array, run: Run, time: Array) -> Iterator[tuple[s
 def _states(design: Design, waves: Waveforms, threshold: float) -> Iterator[tuple[str, NDArray[np.int16]]]:
     """Yield (memory, whole-numbered states over time); analog states are left out, they are recorded as currents."""
     for name, nets in design.assembly.decisions.items():
-        if not isinstance(nets, Carried):
+        if not isinstance(nets, StateCurrent):
             high = (waves.probes[Voltage(one)] > threshold for one in nets)
             yield name, np.sum(np.stack(list(high)), axis=0).astype(np.int16)
 
@@ -261,7 +261,7 @@ def ends_of(design: Design, recorded: ProbedInference) -> dict[str, NDArray[np.f
 def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
     """Return the labels of a memory's waveforms, without decisions."""
     graph, currents, shown = design.graph, design.graph.currents[cell], design.assembly.decisions[cell]
-    rest = shown.rest if isinstance(shown, Carried) else graph.i_pedestal
+    rest = shown.rest if isinstance(shown, StateCurrent) else graph.i_pedestal
     encoding = design.network.encoding
     return WaveLabels(
         unit=cell,

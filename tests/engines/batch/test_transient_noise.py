@@ -12,7 +12,7 @@ from cosim.circuit.bench import Bench, Tran, TransientNoise, Voltage
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Source
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.noise import Cells, apertures
+from cosim.engines.behavioral.noise import ClockedCells, apertures
 from cosim.engines.engine import Failure
 from cosim.technology.types import HOLD_CAPACITANCE
 from cosim.verbs.calibrate.noise import find_noise
@@ -114,7 +114,9 @@ def test_a_cell_is_set_by_a_share_of_what_is_frozen(batch, technology):
     siemens = 0.98e-9 / (float(device.slope(1e-9)) * technology.thermal_voltage)
     current = charge / (HOLD_CAPACITANCE + device.gate) * siemens
     thresh = np.array([1e-9])
-    cell = Cells(thresh, 0.3 * thresh, np.array([False]), 2, Timing(), technology.supply, technology.thermal_voltage)
+    cell = ClockedCells(
+        thresh, 0.3 * thresh, np.array([False]), 2, Timing(), technology.supply, technology.thermal_voltage
+    )
     assert moved / current == pytest.approx(apertures(cell, fit)[0].frozen, rel=0.06)
 
 

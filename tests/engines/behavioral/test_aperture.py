@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cosim.circuit.waveforms import Timing
-from cosim.engines.behavioral.noise import Cells, apertures, gate_lag
+from cosim.engines.behavioral.noise import ClockedCells, apertures, gate_lag
 from cosim.technology.noise import DECISION_CURRENTS
 from cosim.verbs.calibrate.decision import measure_decision
 from cosim.verbs.calibrate.noise import find_noise
@@ -18,7 +18,7 @@ def fit(technology):
 def cells_of(technology, thresh, *, on=False, width=0.3, timing=Timing()):
     thresh = np.asarray(thresh)
     edges = np.full(len(thresh), on)
-    return Cells(thresh, width * thresh, edges, 2, timing, technology.supply, technology.thermal_voltage)
+    return ClockedCells(thresh, width * thresh, edges, 2, timing, technology.supply, technology.thermal_voltage)
 
 
 @pytest.mark.parametrize("on", [False, True])

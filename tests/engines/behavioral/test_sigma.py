@@ -19,7 +19,7 @@ from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.variation.noise import NoiseSimulation
 from cosim.variation.sigma import (
     LEFT,
-    Left,
+    ErrorAfterCalibration,
     SigmaParts,
     WeightedRows,
     candidate_variance,
@@ -139,7 +139,7 @@ def test_noise_is_the_models(design, inputs, trace, decided, fit):
 
 def test_all_parts_grow_with_what_a_row_adds():
     """+2 and -2 beside the same sum of 1: the candidate is the same, its variance is not."""
-    spread = SigmaParts(8, Left(1e-3, 1e-3))
+    spread = SigmaParts(8, ErrorAfterCalibration(1e-3, 1e-3))
     few = WeightedRows(np.array([[1.0, 0.0, 0.0]]), np.ones((1, 3)), np.zeros((1, 3)))
     more = replace(few, weight=np.array([[1.0, 2.0, -2.0]]))
     one, other = (candidate_variance(row, np.ones((1, 1)), spread).item() for row in (few, more))

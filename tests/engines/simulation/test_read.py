@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cosim.cells.assembly import Carried
+from cosim.cells.assembly import StateCurrent
 from cosim.circuit.bench import Current, DrainCurrent, Voltage
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.read import Margin, Meter, ReadPlan, read_inference
@@ -19,7 +19,7 @@ def turns(lines):
 
 def read(driver):
     """Latches of one ladder of one rung that stays off, whose driver carries `driver` in three pulses."""
-    margin = Margin("candidate", 0.7, turns, pulse=Carried("driver", 5e-11, 2e-10))
+    margin = Margin("candidate", 0.7, turns, pulse=StateCurrent("driver", 5e-11, 2e-10))
     plan = ReadPlan(
         (("rung",),), ("out",), ((Meter("dd"), 1.8),), THRESHOLD, TIMES, (0.0, 3.0), margins=(margin,),
         closes=TIMES[None, :] - 0.5, pulsed=0.25,

@@ -19,7 +19,7 @@ from cosim.verbs.explore.search import (
     open_search,
     propose,
 )
-from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, Tried, front_of, violation, worth
+from cosim.verbs.explore.study import Exploration, Knob, OnTransistors, SearchTrial, front_of, violation, worth
 
 pytest.importorskip("optuna")
 OBJECTIVES = ("yield", "power")
@@ -32,7 +32,7 @@ ABOUT = Exploration(
 
 def tried(number, values, share, watts, **more):
     figures = {"yield": Estimate(share, share - 0.1, min(share + 0.1, 1.0)), "power": Estimate(watts)}
-    return Tried(number, f"trial-{number:03d}", values, figures, **more)
+    return SearchTrial(number, f"trial-{number:03d}", values, figures, **more)
 
 
 def run(number, values):
@@ -76,7 +76,7 @@ def test_violations():
     assert violation(good, 0.9) == pytest.approx(0.3)
     refuted = replace(good, transistors=OnTransistors("batch", 5, {}, "accuracy 30.0 %"))
     assert violation(refuted, 0.5) == 1
-    assert violation(Tried(0, "trial-000", {}, {}, "no such current"), 0.5) == 2
+    assert violation(SearchTrial(0, "trial-000", {}, {}, "no such current"), 0.5) == 2
     assert front_of([refuted], OBJECTIVES, 0.5) == ()
 
 
@@ -97,7 +97,7 @@ def test_proposals_follow_from_seed_and_trials_alone():
 def test_a_space_ends():
     """Three circuits, of which one cannot be run."""
     about = replace(ABOUT, knobs=KNOBS[1:])
-    none = Tried(1, "trial-001", {"units": 16}, {}, "too many")
+    none = SearchTrial(1, "trial-001", {"units": 16}, {}, "too many")
     some = [tried(0, {"units": 8}, 1.0, 1.0), none, tried(2, {"units": 4}, 1.0, 1.0)]
     assert propose(about, some[:2]) == {"units": 4}
     assert propose(about, some) is None
