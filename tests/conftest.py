@@ -42,14 +42,15 @@ from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.store import open_store
 from cosim.verbs.montecarlo.trial import Trial, run_chips
 
-# Files of a test process that simulate for longest, longest first. They run first, so that no process has one left to
-# do when the others are done; the first two are of different engines, so that both do not wait for the same kernels.
+# Files of a test process that take longest, longest first. They run first, so that no process has one left to do when
+# the others are done. The second to sixth do without the batched engine, whose kernels the first compiles meanwhile.
 LONGEST = (
-    "verbs/signoff/test_signoff.py", "verbs/montecarlo/test_shards.py", "engines/simulation/test_around.py",
-    "notebooks/test_notebooks.py", "circuit/test_dialects.py", "engines/test_lanes.py", "engines/batch/test_network.py",
-    "verbs/montecarlo/test_command.py", "cli/test_settings.py", "verbs/explore/test_command.py", "cli/test_docs.py",
-    "verbs/calibrate/test_measure.py", "verbs/sweep/test_command.py", "technology/test_kits.py",
-    "fuzz/test_loaders.py", "training/test_mismatch.py", "verbs/test_places.py", "papers/test_train.py",
+    "verbs/signoff/test_signoff.py", "papers/test_train.py", "circuit/test_dialects.py", "fuzz/test_loaders.py",
+    "cli/test_docs.py", "training/test_trainer.py", "engines/simulation/test_around.py",
+    "engines/batch/test_transient_noise.py", "engines/test_lanes.py", "verbs/montecarlo/test_command.py",
+    "engines/batch/test_network.py", "results/test_browser.py", "verbs/montecarlo/test_page.py",
+    "training/test_mismatch.py", "verbs/test_places.py", "cli/test_settings.py", "engines/test_table.py",
+    "verbs/train/test_command.py", "units/test_beta.py",
 )  # fmt: skip
 
 
