@@ -124,8 +124,9 @@ class DelayedMemoryUnit(nn.Module):
             if gates is None:
                 h = inner
             else:
+                sent = gates[:, t, :, None] * inner[:, None]
                 h = inner + slots[:, 0]
-                slots = gates[:, t, :, None] * inner[:, None] + nn.functional.pad(slots[:, 1:], (0, 0, 0, 1))
+                slots = sent + nn.functional.pad(slots[:, 1:], (0, 0, 0, 1))
             found.append(h)
         return torch.stack(found, dim=1)
 

@@ -40,7 +40,7 @@ _LEFT_OUT = {"technology", "title", "summary", "origin", "notes", "role", "match
 
 
 @dataclass(frozen=True)
-class MeasuringPoints:
+class Points:
     """The measuring points and search ranges of a calibration, currents in A; a change makes every kept file void.
 
     trim_currents: signal currents over which the trim equalises gains. rises: upper thresholds; the compiler refuses
@@ -89,10 +89,10 @@ class MeasuringPoints:
     level_steps: int = 9
 
 
-POINTS = MeasuringPoints()
+POINTS = Points()
 
 
-def calibration_benches(technology: Technology, units: int, points: MeasuringPoints = POINTS) -> tuple[Bench, ...]:
+def calibration_benches(technology: Technology, units: int, points: Points = POINTS) -> tuple[Bench, ...]:
     """Return one testbench of every kind that a calibration runs, with example currents and lengths, to be hashed."""
     bias, candidate, timing = (1e-9, 5e-10, 1e-9), np.array([1e-9]), Timing()
     compared = ComparatorDrive(candidate, 1e-10, 1e-10, (0.4, 0.5))
@@ -109,7 +109,7 @@ def calibration_benches(technology: Technology, units: int, points: MeasuringPoi
     )
 
 
-def calibration_fingerprint(technology: Technology, units: int, points: MeasuringPoints = POINTS) -> str:
+def calibration_fingerprint(technology: Technology, units: int, points: Points = POINTS) -> str:
     """Return a calibration's fingerprint, a hash of all that its results depend on.
 
     Hashed are circuits, sizes, device parameters, tolerances, conditions, layout grid and measuring points. Raises
@@ -161,7 +161,7 @@ def _numbers(card: ModelCard) -> dict[str, object]:
 def _plain(value: object) -> object:
     """Return the hashed part of an object, ready for JSON: data without texts and without the technology.
 
-    A dataclass becomes {its name: fields}; floats are rounded to 12 digits.
+    A dataclass becomes {its name: fields}, so another name voids every kept calibration; floats have 12 digits.
     """
     if is_dataclass(value):
         held = ((field.name, getattr(value, field.name)) for field in fields(value))
