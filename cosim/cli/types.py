@@ -111,14 +111,15 @@ class QuantityList(click.ParamType):
 class Text(click.ParamType):
     """Type of a command-line value: text that a function converts.
 
-    name: of the type in the help text; read: converts the text; the message of its ValueError is that of a usage error.
+    name: of the type in the help text; read: converts the text; the message of its ValueError is that of a usage error;
+    converted: type of values that come converted already, and are kept, () for none.
     """
 
-    def __init__(self, name: str, read: Callable[[str], object]) -> None:
-        self.name, self._read = name, read
+    def __init__(self, name: str, read: Callable[[str], object], converted: type | tuple[()] = ()) -> None:
+        self.name, self._read, self._converted = name, read, converted
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        if isinstance(value, tuple):  # converted before
+        if isinstance(value, self._converted):
             return value
         try:
             return self._read(str(value))

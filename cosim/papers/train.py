@@ -16,7 +16,7 @@ from torch import Tensor
 from cosim.base.bounds import SEED, check_memory
 from cosim.base.claim import clear_work, own_file
 from cosim.base.errors import InputError, MissingToolError, naming_memory
-from cosim.base.text import typed
+from cosim.base.text import shown, typed
 from cosim.network.software_only import stays_software
 from cosim.papers.backbone import Backbone, judged_rows, loss_of, measure, rank_of, to_tensors
 from cosim.papers.file import Model, Plain, load_model, model_bytes, save_model
@@ -289,7 +289,9 @@ def figures_of(model: Model) -> dict[int, Figures]:
     """
     history = history_of(model)
     seeds = history.seeds or {str(history.settings["seed"]): history.figures}
-    return {seed: seeds[str(seed)] for seed in sorted(map(int, seeds))}
+    if not all(seed.isdecimal() for seed in seeds):
+        raise InputError(f"history: seeds must be whole numbers, not {shown(', '.join(seeds))}; train it again")
+    return {int(seed): seeds[seed] for seed in sorted(seeds, key=int)}
 
 
 def metric_of(model: Model) -> str:

@@ -6,6 +6,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import click
 import pytest
 
 import cosim
@@ -13,7 +14,9 @@ import cosim.verbs
 from cosim.base.errors import InputError
 from cosim.base.settings import read_settings
 from cosim.cli import GROUPS, VERBS, load_verb
+from cosim.cli.types import EPSILON_TYPE, Text, read_share
 from cosim.cli.verb import call, options_named, parse, values_of, with_values
+from cosim.verbs.automaton.command import _read_blocks
 from cosim.verbs.inner import read_inner
 
 ROOT = Path(__file__).parents[2]
@@ -115,3 +118,19 @@ def test_options_are_values(count, net, tmp_path):
     assert (other.least, other.network_file, options.least) == (0.75, net, 0.25)
     said = []
     assert call(count, with_values(count, other, {"output": tmp_path / "o"}), echo=said.append).figures and not said
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        (EPSILON_TYPE, (1, 2), "must be 'anneal' or a number in"),
+        (Text("HxB", _read_blocks), (40, 1), "must be 1 to 16 blocks of 2 to 64 states each"),
+    ],
+)
+def test_a_value_from_python_is_read_as_text_is(kind, value, words):
+    with pytest.raises(click.BadParameter, match=words):
+        kind.convert(value, None, None)
+
+
+def test_a_share_that_is_a_pair_already_is_kept():
+    assert Text("i/n", read_share, tuple).convert((3, 8), None, None) == (3, 8)

@@ -3,6 +3,7 @@
 import os
 import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -379,3 +380,10 @@ def test_a_start_of_another_shape(tmp_path, change, words):
     with pytest.raises(InputError, match=words):
         train_backbone(replace(SETUP, shape=replace(SHAPE, **change), start=first), tmp_path / "b.pt")
     assert not (tmp_path / "b.pt").exists()
+
+
+@pytest.mark.parametrize("seed", ["x", "-1", "1.5"])
+def test_seeds_of_a_history_that_are_no_numbers_are_refused(seed):
+    history = {"settings": {"seed": 0}, "figures": {}, "curve": {}, "seeds": {seed: {}}}
+    with pytest.raises(InputError, match=f"seeds must be whole numbers, not '?{seed}'?; train it again"):
+        figures_of(SimpleNamespace(history=history))

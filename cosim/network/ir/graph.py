@@ -1,8 +1,8 @@
 """The graph of currents at each stage of the compiler: every pass returns the next type, with what it has added.
 
-    Lowered    nodes and weights in software units
-    Scaled     + i_unit, and the set-points of the memories in ampere
-    Sized      + bias currents, whole counts of unit devices, the pedestal
+    LoweredGraph   nodes and weights in software units
+    ScaledGraph    + i_unit, and the set-points of the memories in ampere
+    SizedGraph     + bias currents, whole counts of unit devices, the pedestal
 
 A graph is data and never changes; a pass makes another one. A node is behind the nodes that it reads, except those that
 it reads a frame late. The edges into a node are in the order of their sources, so the circuit is built in one order

@@ -109,7 +109,7 @@ class MonteCarloOptions:
         "Run on this dask scheduler, such as tcp://host:8786.", None, None, STORE, metavar="ADDRESS"
     )
     shard: tuple[int, int] | None = option(
-        "Only this part of the chips; cosim merge joins the parts.", Text("i/n", read_share), None, STORE
+        "Only this part of the chips; cosim merge joins the parts.", Text("i/n", read_share, tuple), None, STORE
     )
     gradient: Path | None = option("Folder of cosim layout: mismatch grows with distance, too.", FILE, None, DRAWING)
     audit: int | None = audit_option()
