@@ -49,9 +49,7 @@ def device_model_path(name: str) -> Path:
 def trained_network_path(name: str) -> Path:
     """Return the path of a resource that comes with the package, in its folder `trained/`, by name.
 
-    name: with or without the suffix.
-
-    Raises InputError that lists the existing names.
+    name: with or without the suffix. Raises InputError that lists the existing names.
     """
     return _find("trained network", "trained", name, _NETWORK_SUFFIXES)
 

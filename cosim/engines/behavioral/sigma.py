@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DecisionSpread:
-    """A memory's decisions in a behavioral evaluation, (n, time), ampere.
+    """The distances of a memory's decisions from their thresholds, and how they spread, (n, time), ampere.
 
     distance: of the candidate to the nearest threshold that counts, inf where none does; noise, mismatch, left:
     standard deviations of that distance by device noise, by mismatch, and by the error that calibration leaves.

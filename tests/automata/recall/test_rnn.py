@@ -159,13 +159,12 @@ def noisy(name, noise, seed):
 
 def test_noise_takes_the_oldest_symbols_of_a_tanh_line_first():
     """tanh^m brings numbers together, and noise is larger than what is between them; a linear line keeps them apart."""
-    tanh = [noisy("tanh", noise, 0) for noise in (1e-6, 1e-5, 1e-3, 1e-2)]
-    linear = [noisy("identity", noise, 0) for noise in (1e-3, 1e-2)]
-    assert tanh[0] == linear[0] == (1, 1000)
+    tanh, linear = ([noisy(name, noise, 0) for noise in (1e-6, 1e-5, 1e-3, 1e-2)] for name in ("tanh", "identity"))
+    assert tanh[0] == (1, 1000) and linear[:3] == [(1, 1000)] * 3
     accuracy, age = zip(*tanh, strict=True)
     assert list(age) == sorted(age, reverse=True) and age[2] < 200 and age[3] < 60
-    assert accuracy[3] < 0.7 < 0.8 < linear[1][0] < 1
-    assert linear[1][1] > 2 * age[3]
+    assert accuracy[3] < 0.7 < 0.8 < linear[3][0] < 1
+    assert linear[3][1] > 2 * age[3]
 
 
 def test_noise_is_added_at_every_shift():

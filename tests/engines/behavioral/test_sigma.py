@@ -83,12 +83,13 @@ def native(name, technology, calibration, samples):
 
 
 def test_comparators_of_ladders_have_thresholds_of_their_own(technology, calibration, fit):
-    """As above, with a quarter of the chips: half of a standard error of 7 %, 12 % are more than three; with the lower
-    threshold as the upper one less a width, as a 9T cell has it, the ratio is under 0.8."""
+    """The standard deviation over 200 chips has a standard error of 5 %, the mean over cells that share devices about
+    half of that; 10 % are four. With the lower threshold as the upper one less a width, as a 9T cell has it, the ratio
+    is under 0.8."""
     design, trace = native("digits_native_d8", technology, calibration, 2)
-    ratios = mismatch_ratios(design, trace, decision_spread(design, trace, NoiseSimulation(fit)), CHIPS // 4)
+    ratios = mismatch_ratios(design, trace, decision_spread(design, trace, NoiseSimulation(fit)), CHIPS // 2)
     assert len(ratios) == len(list(design.graph.memories))
-    assert np.mean(ratios) == pytest.approx(1.0, abs=0.12)
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
 
 
 def test_the_threshold_of_a_toggle_is_that_of_chips_that_are_drawn(technology, calibration, fit):

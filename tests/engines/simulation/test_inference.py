@@ -108,7 +108,7 @@ def test_shapes_and_signs(outcomes):
 
 
 def test_a_worker_does_not_change_a_bit(benches, plan, outcomes):
-    """Nor do two, see below."""
+    """One worker process gives the bytes of no worker; the test of a worker that dies has two."""
     assert content(run_inferences(benches, [plan] * 3, Run(jobs=1))) == content(outcomes)
 
 
