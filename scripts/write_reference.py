@@ -33,7 +33,7 @@ _BLOCK = re.compile(r"^    Usage: cosim(?P<verb>(?: [a-z]+)*) .*?(?=^\S|^    Usa
 _AFTER_SHARED = re.compile(rf"(?<=^{SHARED}\n).*?(?=^\S)(?P<prose>.*?)^    .*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 
 JSON_FILES = (  # name, verbs that write it, module:class of its content
-    ("comparison.json", "compare, demo", "cosim.verbs.compare.page:ComparisonFile"),
+    ("comparison.json", "compare, demo", "cosim.verbs.compare.page:ComparisonContent"),
     ("pvt.json", "compare --pvt", "cosim.verbs.compare.pvt:Sweep"),
     ("power.json", "power", "cosim.verbs.power.study:PowerSummary"),
     ("summary.json", "montecarlo, merge", "cosim.verbs.montecarlo.chips:ChipSummary"),

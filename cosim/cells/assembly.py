@@ -9,7 +9,7 @@ from cosim.circuit.elements import Circuit
 
 @dataclass(frozen=True)
 class StateCurrent:
-    """An analog state, or a pulse, of a circuit: (I - rest) / step, with the current I of a transistor.
+    """A transistor's current I that shows an analog state, or a pulse, of a circuit: (I - rest) / step.
 
     device: name of the transistor in the flat circuit; rest, step: ampere.
     """

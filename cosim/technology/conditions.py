@@ -1,8 +1,8 @@
-"""A technology in another corner, at another temperature or supply: its devices change, drawn sizes do not."""
+"""A technology in another corner, at another temperature or supply, or with other flicker noise; sizes stay drawn."""
 
 from dataclasses import dataclass, replace
 
-from cosim.base.bounds import AUDIT, CELSIUS, Bounds, bounded
+from cosim.base.bounds import CELSIUS, Bounds, bounded
 from cosim.base.errors import InputError
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Flicker, Technology
@@ -15,11 +15,9 @@ GRID_SUPPLIES = (0.95, 1.0, 1.05)  # of the nominal one
 class ConditionGrid:
     """A grid of conditions for a circuit: every combination of corner, temperature and supply.
 
-    audit: number of samples, over all conditions, that ngspice runs as well; corners: empty for all that the technology
-    has; celsius: temperatures; supplies: over the nominal supply.
+    corners: empty for all that the technology has; celsius: temperatures; supplies: over the nominal supply.
     """
 
-    audit: int = bounded(20, AUDIT)
     corners: tuple[str, ...] = ()
     celsius: tuple[float, ...] = bounded(GRID_CELSIUS, CELSIUS)
     supplies: tuple[float, ...] = bounded(GRID_SUPPLIES, Bounds(0, 2, open_low=True, open_high=True))

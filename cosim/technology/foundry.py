@@ -157,7 +157,7 @@ _LINE = 100  # characters that a line counts for beside its own, as it takes tim
 
 
 @dataclass
-class ReadingCount:
+class ReadBudget:
     """The number of files and characters that the reading of one section has taken so far, to limit it.
 
     A file that is included several times counts each time, because such inclusions can multiply.
@@ -177,7 +177,7 @@ class ReadingCount:
             )
 
 
-def read_lines(path: Path, section: str | None, taken: ReadingCount, depth: int = 0) -> Iterator[str]:
+def read_lines(path: Path, section: str | None, taken: ReadBudget, depth: int = 0) -> Iterator[str]:
     """Yield the logical lines of a file, or of its section, in lower case, with those of included files.
 
     taken: what was read so far; depth: of inclusion. Raises InputError that names the file and what it lacks, or the
@@ -340,7 +340,7 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str 
     also: files that the library expects to be included before it; given: a parameter, name=value, to set to another
     value than the files do. Raises InputError that names the file and what is missing in it.
     """
-    taken = ReadingCount()
+    taken = ReadBudget()
     lines = [line for file in also for line in read_lines(file, None, taken)]
     lines += read_lines(path, name.lower(), taken)
     parameters: dict[str, str] = {}

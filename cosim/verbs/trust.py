@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cosim.base.quantities import format_quantity
-from cosim.engines.simulation.audit import LEAST, Audit, UncertainDecisions, UndecidedChips
+from cosim.engines.simulation.audit import LEAST, Audit, DecisionUncertainty, UndecidedChips
 
 
 def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
@@ -15,7 +15,7 @@ def say_elsewhere(elsewhere: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(f"by {other} {count} samples{f' ({reason})' if reason else ''}" for other, _, reason, count in parts)
 
 
-def say_undecided(found: UncertainDecisions | UndecidedChips | None) -> list[str]:
+def say_undecided(found: DecisionUncertainty | UndecidedChips | None) -> list[str]:
     """Return sentences on how many decisions are so near a threshold that the engine's own error could turn them."""
     if found is None:
         return []
@@ -55,7 +55,7 @@ def say_audit(audit: Audit | None) -> list[str]:
 
 
 def trust_rows(
-    elsewhere: Mapping[str, int], undecided: UncertainDecisions | UndecidedChips | None, audit: Audit | None
+    elsewhere: Mapping[str, int], undecided: DecisionUncertainty | UndecidedChips | None, audit: Audit | None
 ) -> tuple[tuple[str, str], ...]:
     """Return the rows (name, value) of a page on how far a run can be trusted, without rows that would be empty.
     elsewhere: "simulator: reason" -> samples that another simulator ran; undecided: decisions that the engine's error

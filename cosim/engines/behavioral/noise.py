@@ -334,7 +334,7 @@ Key = tuple[str, str, bool]  # of a signal or a pin; its line, "p", "n", "bias" 
 
 
 @dataclass(frozen=True)
-class NodeDevices:
+class DeviceGroup:
     """The devices of one kind on a node of the behavioral noise model.
 
     current: through all of them, ampere; units: number of unit devices that share it.
@@ -425,7 +425,7 @@ class Candidates:
         if self.model.noise.flat:
             return np.full(candidate.shape, self.model.noise.flat)
         (at_diode, at_hold), key = self.model.loads.held[node.name], (node.name, "candidate", False)
-        diode = NodeDevices("cell_p", np.maximum(self.model.scale * candidate, _LEAST), 1.0)
+        diode = DeviceGroup("cell_p", np.maximum(self.model.scale * candidate, _LEAST), 1.0)
         flows, into = self._row(node.name)
         self.lines[key] = self._line(diode, at_diode + at_hold, flows, into)
         share = at_diode / (at_hold * (at_hold + at_diode))
@@ -456,7 +456,7 @@ class Candidates:
         more = 2 * edge.frozen * edge.tracked * both + edge.tracked**2 * alone + edge.after * white
         return np.sqrt((edge.frozen * frozen) ** 2 + more / self.model.scale**2)
 
-    def _feeds(self, name: str, *, on: bool) -> list[NodeDevices]:
+    def _feeds(self, name: str, *, on: bool) -> list[DeviceGroup]:
         """Return the devices of the behavioral engine's currents into a decision node, in the state before the edge.
 
         They are M1, M2 and its diode, and in a cell that is on also M8, M7 and their diodes.
@@ -465,10 +465,10 @@ class Candidates:
         assert isinstance(bias, SchmittBias)
         thresh, width = (np.asarray(self.model.scale * current) for current in (bias.i_thresh, bias.i_width))
         flows = [
-            NodeDevices("cell_n", 2 * thresh, 2.0),
-            NodeDevices("cell_p", np.maximum(thresh - (width if on else 0), _LEAST), 1.0),
+            DeviceGroup("cell_n", 2 * thresh, 2.0),
+            DeviceGroup("cell_p", np.maximum(thresh - (width if on else 0), _LEAST), 1.0),
         ]
-        return [*flows, NodeDevices("cell_n", 2 * width, 2.0), NodeDevices("cell_p", 2 * width, 2.0)] if on else flows
+        return [*flows, DeviceGroup("cell_n", 2 * width, 2.0), DeviceGroup("cell_p", 2 * width, 2.0)] if on else flows
 
     def sigma_of(self, signal: str) -> Array:
         """Return the standard deviation of the behavioral noise current on a signal's line p, ampere, (n, time)."""
@@ -513,17 +513,17 @@ class Candidates:
         if key not in self.lines:
             name, end, late = key
             if end == "bias":
-                diode = NodeDevices("cell_n", np.asarray(self._pin(name)), self.model.loads.diodes[name])
+                diode = DeviceGroup("cell_n", np.asarray(self._pin(name)), self.model.loads.diodes[name])
                 self.lines[key] = self._line(diode, self.model.loads.of(name), [], [])
             else:
                 current = np.maximum(self._strength(name) * self._current(name, late=late), _LEAST)
                 devices = self.graph.units * self._strength(name)
-                diode, copy = (NodeDevices(kind, current, devices) for kind in (f"mirror_{end}", "mirror_p"))
+                diode, copy = (DeviceGroup(kind, current, devices) for kind in (f"mirror_{end}", "mirror_p"))
                 flows, into = ([copy], [((name, "p", late), 1.0)]) if end == "n" else self._feeding(name, late=late)
                 self.lines[key] = self._line(diode, self.model.loads.of(f"{net(name)}_{end}"), flows, into)
         return self.lines[key]
 
-    def _feeding(self, name: str, *, late: bool) -> tuple[list[NodeDevices], list[tuple[Key, Array | float]]]:
+    def _feeding(self, name: str, *, late: bool) -> tuple[list[DeviceGroup], list[tuple[Key, Array | float]]]:
         """Return the devices and the lines that feed a signal's line p in behavioral noise; none for inputs."""
         match self.graph.nodes[name]:
             case Rectifier():
@@ -537,17 +537,17 @@ class Candidates:
             case _:
                 return [], []
 
-    def _sunk(self, pin: str, current: Array) -> tuple[NodeDevices, tuple[Key, Array | float]]:
+    def _sunk(self, pin: str, current: Array) -> tuple[DeviceGroup, tuple[Key, Array | float]]:
         """Return a behavioral cell's devices on the line of a bias pin, and that line with its gain."""
         each = self._pin(pin) / self.model.loads.diodes[pin]
-        return NodeDevices("cell_n", current, np.maximum(current / each, 1.0)), (
+        return DeviceGroup("cell_n", current, np.maximum(current / each, 1.0)), (
             (pin, "bias", False),
             current / self._pin(pin),
         )
 
-    def _row(self, target: str) -> tuple[list[NodeDevices], list[tuple[Key, Array | float]]]:
+    def _row(self, target: str) -> tuple[list[DeviceGroup], list[tuple[Key, Array | float]]]:
         """Return the currents that a row's weights make in behavioral noise, and its arriving lines with gains."""
-        flows, into = list[NodeDevices](), list[tuple[Key, Array | float]]()
+        flows, into = list[DeviceGroup](), list[tuple[Key, Array | float]]()
         for source, weight in self.graph.into(target):
             mirror, current = self.graph.mirrors[source, target], self._current(source, late=weight.late)
             arriving = abs(mirror.realised) * current
@@ -556,12 +556,12 @@ class Candidates:
                 flows, into = [*flows, flow], [*into, gain]
             elif mirror.count:
                 end = "n" if mirror.count > 0 else "p"
-                flows.append(NodeDevices(f"mirror_{end}", arriving, abs(mirror.count)))
+                flows.append(DeviceGroup(f"mirror_{end}", arriving, abs(mirror.count)))
                 into.append(((source, end, weight.late), mirror.realised / self._strength(source)))
         return flows, into
 
     def _line(
-        self, diode: NodeDevices, farad: float, flows: Sequence[NodeDevices], into: Sequence[tuple[Key, Array | float]]
+        self, diode: DeviceGroup, farad: float, flows: Sequence[DeviceGroup], into: Sequence[tuple[Key, Array | float]]
     ) -> NoiseNode:
         drifts = list[tuple[Array, float]]()
         for flow in (diode, *flows):
@@ -569,7 +569,7 @@ class Candidates:
             drifts.append((2 * CHARGE * flow.current * device.drift(flow.current / flow.units), device.exponent))
         return NoiseNode(farad / self._conductance(diode), self._white((diode, *flows)), tuple(drifts), tuple(into))
 
-    def _white(self, flows: Sequence[NodeDevices]) -> Array:
+    def _white(self, flows: Sequence[DeviceGroup]) -> Array:
         """Return the summed thermal densities of flows in the behavioral engine's equations, one-sided, A^2/Hz."""
         total = np.zeros(())
         for flow in flows:
@@ -578,7 +578,7 @@ class Candidates:
             total = total + 2 * CHARGE * flow.current * thermal
         return total
 
-    def _conductance(self, diode: NodeDevices) -> Array:
+    def _conductance(self, diode: DeviceGroup) -> Array:
         slope = self.model.noise.fit.devices[diode.kind].slope(diode.current / diode.units)
         return diode.current / (slope * self.model.u_t)
 

@@ -6,7 +6,7 @@ as well: it is still under way, and a stage behind it may have seen a current in
 differently, later states of the sample, from that frame on, are its consequences and are not compared, because states
 feed back. Nearly all other states must be equal.
 
-Decisions that the engine's own error could turn are counted, too (`UncertainDecisions`). For margins in ampere, a few
+Decisions that the engine's own error could turn are counted, too (`DecisionUncertainty`). For margins in ampere, a few
 samples run again with steps of a tenth of the tolerance. The steps' error is the change that 99 of 100 margins stay
 within; the tables' error, TIE of the unit current, is added. For latches in volt, a net near its threshold when it is
 read has not latched.
@@ -200,7 +200,7 @@ def judge(
 
 
 @dataclass(frozen=True)
-class UncertainDecisions:
+class DecisionUncertainty:
     """Simulated decisions that an engine's own error could turn.
 
     repeated: samples that ran again with tighter steps; error: change that SHARE of the margins stayed within, ampere;
@@ -225,7 +225,7 @@ class UndecidedChips:
     """Simulated decisions on drawn chips that an engine's own error could turn.
 
     inferences: samples on chips with measured margins; near: those of them with a decision under `limit`; repeated,
-    error, limit: as in `UncertainDecisions`.
+    error, limit: as in `DecisionUncertainty`.
     """
 
     inferences: int
@@ -235,7 +235,7 @@ class UndecidedChips:
     limit: float
 
 
-def find_undecided(ran: AuditableRun, progress: Progress) -> UncertainDecisions:
+def find_undecided(ran: AuditableRun, progress: Progress) -> DecisionUncertainty:
     """Count the decisions that an engine's error could turn, by running some samples again with smaller steps.
 
     The run must have measured margins. Half of the repeated samples are the least certain.
@@ -250,7 +250,7 @@ def find_undecided(ran: AuditableRun, progress: Progress) -> UncertainDecisions:
     own = [found for found in outcomes if isinstance(found, Inference) and not found.elsewhere]
     near = [found.margins < limit for found in own]
     floating = [found.latches < volt for found in own]
-    return UncertainDecisions(
+    return DecisionUncertainty(
         repeated=len(places),
         error=error,
         limit=limit,

@@ -98,7 +98,7 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
     and model_curve.svg. The same command goes on with a training that stopped.
     """
     from cosim.papers.sources import load_source
-    from cosim.verbs.train.beside import HeardProgress, check_output, stopping_truthfully, write_beside
+    from cosim.verbs.train.beside import CalledProgress, check_output, stopping_truthfully, write_beside
 
     output = options.output
     if output.suffix != ".pt":
@@ -120,7 +120,7 @@ def run(options: BackboneOptions, session: VerbSession) -> Result:
         start = options.origin and load_model(options.origin)
         with writing_board(options.tensorboard) as passing, progress_bar("training") as progress:
             setup = Setup(shape, training, source, seeds, passing, start)
-            heard = HeardProgress(progress)
+            heard = CalledProgress(progress)
             trained = train_backbone(setup, output, heard, resume=not session.fresh)
     write_beside(output, trained.history, session, trained=heard.something)
     return Result(figures_of(trained), lines=[*format_trained(trained), f"model: {shown_path(output)}, stays software"])

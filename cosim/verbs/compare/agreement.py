@@ -12,7 +12,7 @@ from cosim.compiler.design import Design, block_areas
 from cosim.engines.behavioral.evaluate import BehavioralTrace
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Run, count_elsewhere, decided_by
-from cosim.engines.simulation.audit import Audit, UncertainDecisions
+from cosim.engines.simulation.audit import Audit, DecisionUncertainty
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.reference import Trace, padded, pool_readout, run_reference, threshold_distances, valid_steps
 from cosim.results.intervals import IntervalEnds, interval, mean_interval
@@ -108,7 +108,7 @@ class Comparison:
     tolerances: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     elsewhere: dict[str, int] = field(default_factory=dict[str, int])
     audit: Audit | None = None
-    undecided: UncertainDecisions | None = None
+    undecided: DecisionUncertainty | None = None
     transitions: Transitions | None = None
     answer_tolerance: float | None = None
     cost: dict[str, Estimate] = field(default_factory=dict[str, Estimate])
@@ -252,7 +252,7 @@ class ComparisonSummary:
     transistors: int
     elsewhere: dict[str, int]
     audit: Audit | None
-    undecided: UncertainDecisions | None
+    undecided: DecisionUncertainty | None
     transitions: Transitions | None
     errors: ValueErrors | None = field(default=None, kw_only=True)  # a file leaves out what is None by default
     measured: dict[str, Estimate] = field(default_factory=dict[str, Estimate], kw_only=True)

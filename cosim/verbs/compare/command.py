@@ -112,8 +112,8 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
 
     with progress_bar(engine) as progress:
         if options.pvt:
-            grid = ConditionGrid(audit)
-            summary = run_pvt(design, test_set, run, progress, grid, bias=options.bias, finished=say)
+            grid = ConditionGrid()
+            summary = run_pvt(design, test_set, run, progress, grid, audit=audit, bias=options.bias, finished=say)
         else:
             noise = noise_of(design, options.running.seed, options.flicker) if options.noise else None
             run = replace(run, noise=noise)

@@ -49,7 +49,7 @@ _STEPS = {
 
 
 @dataclass(frozen=True)
-class ComparisonFile(ComparisonSummary):
+class ComparisonContent(ComparisonSummary):
     """The content of comparison.json.
 
     bias_scale, input_scale: bias currents and input currents over the nominal ones; clipped: inputs beyond the trained
@@ -81,10 +81,10 @@ class ComparisonSubject:
         return list(self.design.network.labels) or [str(k) for k in range(self.design.network.readout.width)]
 
 
-def report_comparison(compared: ComparisonSubject) -> ComparisonFile:
+def report_comparison(compared: ComparisonSubject) -> ComparisonContent:
     """Summarize a comparison as the content of comparison.json."""
     design, there = compared.design, compared.run.standing(compared.design)
-    return ComparisonFile(
+    return ComparisonContent(
         **vars(summarize_comparison(compared.comparison)),
         bias_scale=there.bias_scale,
         input_scale=there.input_scale,
@@ -93,7 +93,7 @@ def report_comparison(compared: ComparisonSubject) -> ComparisonFile:
     )
 
 
-def write_comparison(compared: ComparisonSubject) -> ComparisonFile:
+def write_comparison(compared: ComparisonSubject) -> ComparisonContent:
     """Write the results, figures and page of a comparison, and return the content of comparison.json.
     Waveforms whose simulation fails are left out."""
     design, comparison, run = compared.design, compared.comparison, compared.run
@@ -148,7 +148,7 @@ def _picture(figure: Figure, caption: str) -> Picture:
     return picture_of(figure, caption, caption, LEAST, "png")
 
 
-def comparison_page(compared: ComparisonSubject, found: ComparisonFile, pictures: Blocks) -> Page:
+def comparison_page(compared: ComparisonSubject, found: ComparisonContent, pictures: Blocks) -> Page:
     """Return the page of a comparison.
 
     found: content of comparison.json; pictures: waveforms of the first sample, and decisions or answers of all.
@@ -189,7 +189,7 @@ def _describe(compared: ComparisonSubject) -> Description:
     return engine_named(compared.run.engine).describe(compared.run.standing(compared.design).technology)
 
 
-def _run_facts(compared: ComparisonSubject, found: ComparisonFile) -> list[tuple[str, str]]:
+def _run_facts(compared: ComparisonSubject, found: ComparisonContent) -> list[tuple[str, str]]:
     timing, indices = compared.run.timing, compared.comparison.indices
     options = ", ".join(f"{name} {value}" for name, value in _describe(compared).options.items())
     return [
@@ -283,7 +283,7 @@ def _sources(summary: ComparisonSummary) -> Table:
 
 def run_comparison(
     design: Design, test_set: TestSet, run: Run, progress: Progress, *, audit: int = 0, watched: Sequence[str] = ()
-) -> ComparisonFile:
+) -> ComparisonContent:
     """Simulate and compare the samples, write comparison.json, figures and page, and return comparison.json's content.
 
     run: with noise, the samples run both without it and with it, in the behavioral model, and on transistors if the

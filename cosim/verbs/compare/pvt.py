@@ -106,14 +106,15 @@ def run_pvt(
     progress: Progress,
     grid: ConditionGrid,
     *,
+    audit: int = 0,
     bias: Bias = "constant",
     finished: Callable[[str], None] = lambda line: None,
 ) -> Sweep:
     """Simulate the samples in every condition; write pvt.json, pvt.png and the page, and return the first's content.
 
     The network is compiled once, at the nominal point. progress: (samples done, total) of all conditions and the audit;
-    bias: how bias currents change with the condition, as in `biased`; finished: called with a line of text after each
-    condition and after the audit.
+    audit: number of samples, over all conditions, that ngspice runs as well; bias: how bias currents change with the
+    condition, as in `biased`; finished: called with a line of text after each condition and after the audit.
     """
     conditions = pvt_grid(design.technology, grid)
     sizes = device_sizes(design.assembly.circuit)
@@ -125,7 +126,7 @@ def run_pvt(
     runs: list[AuditableRun] = []
     found: dict[str, list[Outcome] | None] = {}
     count = len(test_set.y)
-    total = len(conditions) * count + min(grid.audit, len(conditions) * count)
+    total = len(conditions) * count + min(audit, len(conditions) * count)
     for k, technology in enumerate(conditions):
         name = format_conditions(technology)
         where = f"{k + 1}/{len(conditions)} {name}"
@@ -147,10 +148,10 @@ def run_pvt(
         power_outside=outside_of(design.assembly.blocks),
         bias_assumed=bias_words(design, bias),
     )
-    if grid.audit:
+    if audit:
         audited = part_of(progress, len(conditions) * count, total)
-        sweep = replace(sweep, audit=audit_conditions(runs, grid.audit, audited))
-        finished(f"audit of {grid.audit}")
+        sweep = replace(sweep, audit=audit_conditions(runs, audit, audited))
+        finished(f"audit of {audit}")
     write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
     rows = tabulate_samples(design, test_set, found, run.engine)
     write_atomically(run.place / "pvt.npz", seal_npz({**rows, "conditions": np.array(tuple(found))}))

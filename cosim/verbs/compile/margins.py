@@ -31,7 +31,7 @@ _SAID = (
 
 
 @dataclass(frozen=True)
-class SigmaDistances:
+class SigmaSummary:
     """The distances of decisions from their thresholds, in sigma.
 
     fewest: smallest distance of all decisions; within: share of decisions that are within NEAR sigma, with its
@@ -53,8 +53,8 @@ class LayerMargins:
 
     layer: str
     decisions: int
-    circuit: SigmaDistances
-    chips: SigmaDistances
+    circuit: SigmaSummary
+    chips: SigmaSummary
     noise_a: float
     left_a: float
     mismatch_a: float
@@ -99,10 +99,10 @@ def _layer(name: str, few: Sequence[DecisionSpread], valid: NDArray[np.bool_]) -
     return LayerMargins(name, int(counted.sum()), _near(distance / circuit, counted), chips, *medians)
 
 
-def _near(sigmas: Array, counted: NDArray[np.bool_]) -> SigmaDistances:
+def _near(sigmas: Array, counted: NDArray[np.bool_]) -> SigmaSummary:
     there = counted.sum(axis=(1, 2))
     shares = ((sigmas <= NEAR) & counted).sum(axis=(1, 2))[there > 0] / there[there > 0]
-    return SigmaDistances(float(sigmas[counted].min(initial=np.inf)), share_interval(shares))
+    return SigmaSummary(float(sigmas[counted].min(initial=np.inf)), share_interval(shares))
 
 
 def margins_section(found: Margins) -> Blocks:
@@ -128,7 +128,7 @@ def margins_section(found: Margins) -> Blocks:
     )
 
 
-def _cells(near: SigmaDistances) -> tuple[str, str, str]:
+def _cells(near: SigmaSummary) -> tuple[str, str, str]:
     within = near.within
     ends = "" if within.low is None or within.high is None else f"[{100 * within.low:.2f} %, {100 * within.high:.2f} %]"
     return f"{near.fewest:.2f}", f"{100 * within.mean:.2f} %", ends

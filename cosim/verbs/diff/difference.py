@@ -22,7 +22,7 @@ from cosim.results.paired import (
     contrast_means_apart,
     contrast_shares,
 )
-from cosim.verbs.diff.runs import PowerRun, Run, SampleRun
+from cosim.verbs.diff.runs import DecisionRun, PowerRun, Run
 from cosim.verbs.simulate.samples import SampleTable
 
 Verdict = Literal["counts", "fails"]
@@ -213,7 +213,7 @@ def pair_samples(a: SampleTable | PowerRun, b: SampleTable | PowerRun) -> tuple[
     return places[0], places[1], pair_things("samples", first, second, apart)
 
 
-def diff_sampled(a: SampleRun, b: SampleRun) -> Difference:
+def diff_sampled(a: DecisionRun, b: DecisionRun) -> Difference:
     """Compare two runs of samples, without their settings; both must have a condition in common."""
     changes, flips, units, notes = list[Change](), list[Flip](), list[ChangedUnit](), list[str]()
     pairings, scatter = list[Pairing](), None

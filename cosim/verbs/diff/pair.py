@@ -13,7 +13,7 @@ from cosim.base.text import shown_path
 from cosim.engines.engine import Progress
 from cosim.verbs.diff.chips import diff_drawn
 from cosim.verbs.diff.difference import Difference, Setting, diff_metered, diff_sampled, pair_things
-from cosim.verbs.diff.runs import VERBS, ChipRun, PowerRun, Run, RunFacts, SampleRun, read_run
+from cosim.verbs.diff.runs import VERBS, ChipRun, DecisionRun, PowerRun, Run, RunFacts, read_run
 from cosim.verbs.montecarlo.keep import Places
 
 SWEEP = "sweep"
@@ -39,7 +39,7 @@ def diff_folders(
 def diff_runs(a: Run, b: Run, specs: Sequence[str], places: Places, progress: Progress) -> Difference:
     """Compare two runs that were read. Raises InputError where they have nothing in common."""
     match a, b:
-        case SampleRun(), SampleRun() if a.tables.keys() & b.tables.keys():
+        case DecisionRun(), DecisionRun() if a.tables.keys() & b.tables.keys():
             found = diff_sampled(a, b)
         case PowerRun(), PowerRun():
             found = diff_metered(a, b)
@@ -47,7 +47,7 @@ def diff_runs(a: Run, b: Run, specs: Sequence[str], places: Places, progress: Pr
             found = diff_drawn(a, b, specs, places, progress)
         case _:
             why = f"one is of cosim {a.facts.verb}, the other of cosim {b.facts.verb}"
-            if isinstance(a, SampleRun) and isinstance(b, SampleRun):
+            if isinstance(a, DecisionRun) and isinstance(b, DecisionRun):
                 why = "one is of all conditions (--pvt), the other of one; or they have no condition in common"
             raise InputError(f"{a.facts.name} and {b.facts.name}: {why}; give two runs of the same kind")
     settings, notes = diff_settings(a.facts, b.facts)

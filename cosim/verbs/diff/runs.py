@@ -63,7 +63,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class SampleRun:
+class DecisionRun:
     """A run of samples with decisions; tables: condition -> samples, "" being the condition of a run without --pvt."""
 
     facts: RunFacts
@@ -106,7 +106,7 @@ class ChipRun:
         return np.array([passes_specs(found, self.specs) for found in self.figures])
 
 
-Run = SampleRun | PowerRun | ChipRun
+Run = DecisionRun | PowerRun | ChipRun
 
 
 def read_run(folder: Path) -> Run:
@@ -141,8 +141,8 @@ def read_run(folder: Path) -> Run:
             facts, rows["indices"], rows["sums"], dict(zip(rows["figures"].tolist(), rows["power_w"], strict=True))
         )
     if result == pvt:
-        return SampleRun(facts, _tables(folder / "pvt.npz", _CONDITIONS))
-    return SampleRun(facts, _tables(folder / "simulation.npz", _SAMPLES))
+        return DecisionRun(facts, _tables(folder / "pvt.npz", _CONDITIONS))
+    return DecisionRun(facts, _tables(folder / "simulation.npz", _SAMPLES))
 
 
 def _drawn(folder: Path, name: str) -> ChipRun:

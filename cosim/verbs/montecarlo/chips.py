@@ -110,7 +110,7 @@ class Statistic:
 
 
 @dataclass(frozen=True)
-class UnresetChips:
+class UnresetCount:
     """A count of the chips that have a cell which the reset cannot turn off.
 
     meet_spec: how many of these chips would meet every spec; cells: name of a cell -> chips in which it does not reset.
@@ -282,7 +282,7 @@ class ChipSummary:
     chips: int
     failed: int
     reasons: dict[str, int]
-    unreset: UnresetChips
+    unreset: UnresetCount
     engine: str
     accuracy: Statistic | None = None
     task_agreement: Statistic | None = None

@@ -35,7 +35,7 @@ from cosim.results.figures import (
     styled,
 )
 from cosim.verbs.montecarlo.chips import Division
-from cosim.verbs.montecarlo.statistics import QUANTITIES, CellSpread, WeakPoint, bin_edges, moments, normal_band
+from cosim.verbs.montecarlo.statistics import QUANTITIES, CellSpread, Influence, bin_edges, moments, normal_band
 from cosim.verbs.simulate.waveform_figure import draw_clocks, mark_frames, shade_decisions
 from cosim.verbs.simulate.waveforms import WaveLabels, Waves
 
@@ -334,7 +334,7 @@ def draw_cells(spread: CellSpread, cells: Sequence[int], what: Literal["threshol
 
 
 @styled
-def draw_weak(weak: Sequence[WeakPoint], accuracy: Array, passes: NDArray[np.bool_]) -> Figure:
+def draw_weak(weak: Sequence[Influence], accuracy: Array, passes: NDArray[np.bool_]) -> Figure:
     """Draw the accuracy of chips against the deviation of a threshold or level, one panel for each of `weak`.
     accuracy: (chips,), a fraction; passes: (chips,), who meets the specs. Steps show the mean of each fifth of the
     chips."""

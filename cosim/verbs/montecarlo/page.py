@@ -52,7 +52,7 @@ from cosim.verbs.montecarlo.figures import (
 from cosim.verbs.montecarlo.keep import Places
 from cosim.verbs.montecarlo.run import LARGER_AREA, SUFFICIENT_YIELD, TRIM_BITS
 from cosim.verbs.montecarlo.spec import format_spec, verdict_table
-from cosim.verbs.montecarlo.statistics import CellSpread, WeakPoint, normal_band, rank_weak
+from cosim.verbs.montecarlo.statistics import CellSpread, Influence, normal_band, rank_weak
 from cosim.verbs.montecarlo.store import VERB
 from cosim.verbs.provenance import origins, subject_of
 from cosim.verbs.trust import trust_rows
@@ -590,13 +590,13 @@ def format_cells(study: ChipStudy) -> Blocks:
     return _weak(clear, accuracy, passes), *pictures
 
 
-def _shown_cells(spread: CellSpread, ranked: tuple[WeakPoint, ...]) -> list[int]:
+def _shown_cells(spread: CellSpread, ranked: tuple[Influence, ...]) -> list[int]:
     """Return the places in `spread.cells` of the cells to draw: the MOST_CELLS that accuracy depends on most."""
     names = list(dict.fromkeys([*(one.cell for one in ranked), *spread.cells]))[:MOST_CELLS]
     return [place for place, cell in enumerate(spread.cells) if cell in names]
 
 
-def _weak(weak: Sequence[WeakPoint], accuracy: NDArray[np.float64], passes: NDArray[np.bool_]) -> Picture:
+def _weak(weak: Sequence[Influence], accuracy: NDArray[np.float64], passes: NDArray[np.bool_]) -> Picture:
     named = "; ".join(f"{one.cell}, {one.quantity}: {percent(max(one.share, 0.0), 0)}" for one in weak)
     caption = (
         "The weakest cells: accuracy of each chip against what its cell deviates. Share of the variance of accuracy "

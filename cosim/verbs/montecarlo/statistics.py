@@ -29,7 +29,7 @@ from cosim.verbs.montecarlo.chips import (
     Pair,
     SpecYield,
     Statistic,
-    UnresetChips,
+    UnresetCount,
     Yield,
 )
 from cosim.verbs.montecarlo.spec import Spec, meets_specs, passes_specs
@@ -102,11 +102,11 @@ def pair_engines(records: Sequence[ChipRecord], engine: str) -> dict[str, Pair] 
     }
 
 
-def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> UnresetChips:
+def count_unreset(good: Sequence[Figures], specs: Sequence[Spec]) -> UnresetCount:
     """Count the simulated chips that have a cell which the reset does not turn off."""
     found = [figures for figures in good if figures.unreset]
     counts = Counter(cell for figures in found for cell in figures.unreset)
-    return UnresetChips(len(found), sum(meets_specs(figures, specs) for figures in found), dict(counts.most_common()))
+    return UnresetCount(len(found), sum(meets_specs(figures, specs) for figures in found), dict(counts.most_common()))
 
 
 def describe_metrics(good: Sequence[Figures]) -> dict[str, Statistic]:
@@ -235,7 +235,7 @@ class CellSpread:
 
 
 @dataclass(frozen=True)
-class WeakPoint:
+class Influence:
     """A threshold or level of a cell, and how the accuracy of chips depends on it.
 
     quantity: one of QUANTITIES; share: share of the variance of accuracy that it explains; p: p-value of the test that
@@ -252,7 +252,7 @@ class WeakPoint:
     means: Array
 
 
-def rank_weak(spread: CellSpread, accuracy: Array) -> tuple[WeakPoint, ...]:
+def rank_weak(spread: CellSpread, accuracy: Array) -> tuple[Influence, ...]:
     """Rank all thresholds and levels by the share of accuracy's variance that each explains, the largest first.
 
     accuracy: (chips,). Returns nothing with fewer than 20 chips, or where all chips are equally accurate.
@@ -267,7 +267,7 @@ def rank_weak(spread: CellSpread, accuracy: Array) -> tuple[WeakPoint, ...]:
     return tuple(sorted(weak, key=lambda one: -one.share))
 
 
-def _weigh(cell: str, quantity: str, deviations: Array, accuracy: Array, tried: int) -> WeakPoint:
+def _weigh(cell: str, quantity: str, deviations: Array, accuracy: Array, tried: int) -> Influence:
     """Compute how accuracy (chips,) depends on the deviations (chips,) of one threshold or level.
 
     tried: number of tests, for Bonferroni's correction. W. H. Kruskal, W. A. Wallis, J. Am. Stat. Assoc. 47 (1952) 583.
@@ -276,7 +276,7 @@ def _weigh(cell: str, quantity: str, deviations: Array, accuracy: Array, tried: 
     edges = np.array([deviations[group].min() for group in groups] + [deviations.max()])
     means = np.array([accuracy[group].mean() for group in groups])
     p = min(tried * float(stats.kruskal(*(accuracy[group] for group in groups)).pvalue), 1.0)
-    return WeakPoint(cell, quantity, explained_share(accuracy, groups), p, deviations, edges, means)
+    return Influence(cell, quantity, explained_share(accuracy, groups), p, deviations, edges, means)
 
 
 def explained_share(values: Array, groups: Sequence[NDArray[np.intp]]) -> float:

@@ -31,9 +31,9 @@ from cosim.verbs.compile.outputs import Exercise
 from cosim.verbs.compile.page import design_page, write_design
 from cosim.verbs.loading import TargetTechnology, compile_at
 from cosim.verbs.partitions.study import (
+    BackboneRuns,
     CompiledPartition,
     DeployedSummary,
-    DeploymentResult,
     PartitionSummary,
     deploy,
     equations,
@@ -338,7 +338,7 @@ def write_partitions(
 
 def run_partitions(
     backbone: CutBackbone, samples: "Samples", run: Run, progress: Progress = lambda done, total: None
-) -> DeploymentResult:
+) -> BackboneRuns:
     """Simulate the partitions one after the other, each in its own folder.
 
     INPUTS in each folder is test data of the partition's network, for other verbs. Raises SimulationError where no
@@ -358,7 +358,7 @@ def run_partitions(
 
 
 def report_partitions(
-    backbone: CutBackbone, deployed: DeploymentResult, folder: Path, conversion: float | None = None, audit: int = 0
+    backbone: CutBackbone, deployed: BackboneRuns, folder: Path, conversion: float | None = None, audit: int = 0
 ) -> DeployedSummary:
     """Write the figures and the page of a backbone's comparison; return the figures.
 

@@ -17,7 +17,7 @@ from cosim.cells.blocks import OUTSIDE
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
-from cosim.engines.simulation.audit import Audit, AuditableRun, UncertainDecisions, audit_samples, find_undecided
+from cosim.engines.simulation.audit import Audit, AuditableRun, DecisionUncertainty, audit_samples, find_undecided
 from cosim.engines.simulation.simulated import simulate_samples
 from cosim.engines.table import engine_entry
 from cosim.network.ir.states import States as CircuitStates
@@ -96,7 +96,7 @@ class PartitionSummary:
     converters_w: float | None
     even_energy_j: float
     least_margin_a: float | None
-    undecided: UncertainDecisions | None
+    undecided: DecisionUncertainty | None
     audit: Audit | None
 
 
@@ -131,7 +131,7 @@ class DeployedSummary:
 
 
 @dataclass(frozen=True)
-class DeploymentResult:
+class BackboneRuns:
     """The results of a backbone's four runs.
     levels: name of the run -> trace; ledgers: cell -> results of its partition's circuit; good: samples that count,
     (n,)."""
@@ -164,7 +164,7 @@ class DeploymentResult:
 
 def deploy(
     cut: "PartitionedBackbone", placed: Sequence[CompiledPartition], samples: "Samples", progress: Progress
-) -> DeploymentResult:
+) -> BackboneRuns:
     """Run a backbone's samples four times: as software, with converters, by the behavioral equations, and simulated."""
     ledgers = {one.partition.cell: Ledger(one) for one in placed}
     done, total = 0, len(samples.lengths) * len(placed)
@@ -197,7 +197,7 @@ def deploy(
     levels[placed[0].run.engine] = cut.run(samples, simulated)
     runs = zip(*(ledger.outcomes for ledger in ledgers.values()), strict=True)
     good = np.array([not any(isinstance(one, Failure) for one in outcomes) for outcomes in runs])
-    return DeploymentResult(levels, ledgers, samples, good)
+    return BackboneRuns(levels, ledgers, samples, good)
 
 
 def equations(partition: "Partition", g: Array) -> "States":
@@ -229,7 +229,7 @@ def taken_over(states: "States", outcomes: Sequence[Outcome], placed: CompiledPa
     return found
 
 
-def summarize_deployed(deployed: DeploymentResult, conversion: float | None = None, audit: int = 0) -> DeployedSummary:
+def summarize_deployed(deployed: BackboneRuns, conversion: float | None = None, audit: int = 0) -> DeployedSummary:
     """Summarize a backbone on its circuits.
 
     conversion: energy of one conversion, J; audit: number of samples of each partition that ngspice runs as well.
@@ -266,7 +266,7 @@ def summarize_deployed(deployed: DeploymentResult, conversion: float | None = No
     )
 
 
-def _summarize(deployed: DeploymentResult, ledger: Ledger, conversion: float | None, audit: int) -> PartitionSummary:
+def _summarize(deployed: BackboneRuns, ledger: Ledger, conversion: float | None, audit: int) -> PartitionSummary:
     placed, simulator, valid = ledger.placed, deployed.simulator, deployed.valid
     partition = placed.partition
     cell, cells = partition.cell, partition.units

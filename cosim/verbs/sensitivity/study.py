@@ -55,7 +55,7 @@ _PINS = 5  # that are shown
 
 
 @dataclass(frozen=True)
-class DecisionMoment:
+class ProbedDecision:
     """One decision of a memory cell whose sensitivities are computed.
 
     candidate: name of the transistor whose drain current is the candidate; time: when the decision is taken, s; margin:
@@ -221,7 +221,7 @@ def _tile(design: Design, samples: Sequence[Array], run: Run, asked: Sensitivity
 
 def _read(
     design: Design, waves: Waveforms, frames: int, run: Run, asked: SensitivityTarget
-) -> "tuple[dict[int, Reading], float, list[DecisionMoment]]":
+) -> "tuple[dict[int, Reading], float, list[ProbedDecision]]":
     """Read a simulated sample: return (output -> term of the differentiated sum, sum in A, least certain decisions).
 
     The sum is the margin or the output's current.
@@ -240,7 +240,7 @@ def _read(
     return readings, value, least_certain(design, plan, inference, waves, asked.decisions)
 
 
-def _decision(closing: DecisionMoment, devices: tuple[Sensitivity, ...]) -> Decision:
+def _decision(closing: ProbedDecision, devices: tuple[Sensitivity, ...]) -> Decision:
     sigma = _total(devices)
     flips = float(ndtr(-abs(closing.margin) / sigma)) if sigma else 0.0
     return Decision(closing.cell, closing.frame, closing.margin, sigma, flips, devices)
@@ -294,12 +294,12 @@ def _signs(pooled: Array, asked: SensitivityTarget) -> dict[int, float]:
 
 def least_certain(
     design: Design, plan: ReadPlan, inference: Inference, waves: Waveforms, count: int
-) -> list[DecisionMoment]:
+) -> list[ProbedDecision]:
     """Return the `count` decisions of a sample with the smallest margins by magnitude, the smallest first.
 
     Only 9T cells with constant thresholds count. waves: the sample's simulated waveforms, with the candidates.
     """
-    found: list[DecisionMoment] = []
+    found: list[ProbedDecision] = []
     for k, (cell, margin) in enumerate(zip(design.assembly.decisions, plan.margins, strict=True)):
         if margin is None or margin.lines or not isinstance(design.graph.nodes[cell], Schmitt):
             continue
@@ -310,11 +310,11 @@ def least_certain(
             was_on = frame > 0 and inference.states[frame - 1, k] > 0
             width = rise - fall if was_on else 0.0
             read = abs(float(np.interp(close, waves.time, current)))
-            found.append(DecisionMoment(cell, frame, margin.device, close, read - rise + width, rise, width))
+            found.append(ProbedDecision(cell, frame, margin.device, close, read - rise + width, rise, width))
     return sorted(found, key=lambda one: abs(one.margin))[:count]
 
 
-def threshold_slopes(design: Design, run: Run, closing: DecisionMoment) -> dict[str, tuple[float, float]]:
+def threshold_slopes(design: Design, run: Run, closing: ProbedDecision) -> dict[str, tuple[float, float]]:
     """Return transistor -> derivatives of a decision's threshold by its vt_shift, A/V, and by its ln beta, A."""
     thermal = run.standing(design).technology.thermal_voltage
     weights = {"thresh": closing.rise, "width": -closing.width, "compared": closing.width - closing.rise}

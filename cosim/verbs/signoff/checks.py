@@ -83,10 +83,10 @@ def check_corners(subject: SignoffSubject) -> Check:
     """
     wanted, worst, rest, notes, count = subject.plan.corners, list[Finding](), list[Finding](), list[str](), 0
     for bias in subject.biases:
-        grid = replace(wanted, audit=-(-wanted.audit // len(subject.biases)))
+        audit = -(-wanted.audit // len(subject.biases))
         with progress_bar(f"corners, {bias}") as progress:
             run = subject.within(corners_folder(bias))
-            sweep = run_pvt(subject.design, subject.test_set, run, progress, grid, bias=bias)
+            sweep = run_pvt(subject.design, subject.test_set, run, progress, wanted, audit=audit, bias=bias)
         count = len(sweep.conditions)
         first, others, note = _of_sweep(subject, sweep)
         worst += subject.under(bias, first)

@@ -40,6 +40,13 @@ class NominalSettings:
 
 
 @dataclass(frozen=True)
+class CornerSettings(ConditionGrid):
+    """The grid of conditions of a sign-off's corners; audit: number of samples, over all, that ngspice runs as well."""
+
+    audit: int = bounded(20, AUDIT)
+
+
+@dataclass(frozen=True)
 class Mismatch:
     """Settings of a sign-off's chips.
     engine: "behavioral" or the simulator that runs each chip; device_area: device area over drawn area, for
@@ -149,7 +156,7 @@ class SignoffPlan:
     """
 
     nominal: NominalSettings = NominalSettings()
-    corners: ConditionGrid = ConditionGrid()
+    corners: CornerSettings = CornerSettings()
     mismatch: Mismatch = Mismatch()
     noise: NoiseSettings = NoiseSettings()
     frame: Frame = Frame()

@@ -76,7 +76,7 @@ def draw_curve(columns: Columns) -> Figure:
     return figure
 
 
-class HeardProgress:
+class CalledProgress:
     """A progress callback that remembers whether it was called, that is, whether there was work to do."""
 
     def __init__(self, progress: Progress) -> None:

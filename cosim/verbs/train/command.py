@@ -179,11 +179,11 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
 def _train(job: "TrainingJob", seeds: range, output: Path, session: VerbSession) -> "Network":
     """Train with one seed or several; return the network that is kept, with curve and settings beside its file."""
     from cosim.training.trainer import run_job, train_seeds
-    from cosim.verbs.train.beside import HeardProgress, write_beside
+    from cosim.verbs.train.beside import CalledProgress, write_beside
 
     total, resume = job.config.iterations, not session.fresh
     with progress_bar("training") as progress:
-        heard = HeardProgress(progress)
+        heard = CalledProgress(progress)
         if len(seeds) > 1:
             best = train_seeds(job, seeds, output, heard, resume=resume)
         else:

@@ -144,7 +144,7 @@ def test_run_pvt_simulates_each_condition_and_resumes(technology, calibration, m
     seen, lines = [], []
     test_set = TestSet(x, np.array([0]), np.array([2]), np.array([0]))
     run = Run(tmp_path)
-    grid = ConditionGrid(audit=0)
+    grid = ConditionGrid()
     sweep = run_pvt(design, test_set, run, lambda done, total: seen.append((done, total)), grid, finished=lines.append)
     assert lines == ["1/2 ss, 0 C, 1.71 V", "2/2 ff, 60 C, 1.89 V"]
     assert seen[-1] == (2, 2)
@@ -190,7 +190,7 @@ def test_a_corner_without_models_is_said_before_the_first_run(
     monkeypatch.setattr("cosim.verbs.simulate.samples.simulate_samples", lambda *a: pytest.fail("a simulation began"))
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
     with pytest.raises(InputError, match="section ss.*mu_p"):
-        run_pvt(design, test_set, Run(tmp_path / "out"), lambda done, total: None, ConditionGrid(audit=0))
+        run_pvt(design, test_set, Run(tmp_path / "out"), lambda done, total: None, ConditionGrid())
     assert not (tmp_path / "out").exists()
 
 
@@ -206,7 +206,7 @@ def test_a_condition_whose_reference_does_not_start_is_a_row(
     monkeypatch.setattr(cosim.verbs.bias, "measure_reference", refuse)
     lines = []
     test_set = TestSet(np.array([[[0.1, 0.9, 0.4]]]), np.array([0]), np.array([1]), np.array([0]))
-    progress, grid = lambda done, total: None, ConditionGrid(audit=0)
+    progress, grid = lambda done, total: None, ConditionGrid()
     sweep = run_pvt(design, test_set, Run(tmp_path), progress, grid, bias="tracking", finished=lines.append)
     assert lines == ["1/1 ss, 27 C, 1.8 V: current reference: it does not start"]
     assert (sweep.failed, sweep.worst, sweep.conditions[0].accuracy) == (1, (), None)

@@ -17,7 +17,7 @@ from cosim.technology.conditions import at
 from cosim.variation.draws import Chip, VariationPlan
 from cosim.verbs.diff.difference import diff_sampled
 from cosim.verbs.diff.pair import diff_folders, diff_runs
-from cosim.verbs.diff.runs import SampleRun, read_run
+from cosim.verbs.diff.runs import DecisionRun, read_run
 from cosim.verbs.montecarlo.keep import Places
 from cosim.verbs.montecarlo.trial import Trial
 
@@ -88,8 +88,8 @@ def test_conditions_are_paired_by_their_names(simulate, designs, samples, tmp_pa
     turned = replace(turned, wrong=turned.wrong + np.array([0, 0, 1, 0, 0, 0, 0]))
     plain = replace(table, states=None)
     found = diff_sampled(
-        SampleRun(run.facts, {"tt, 27 C": plain, "ss, 0 C": plain, "ff, 60 C": plain}),
-        SampleRun(run.facts, {"ss, 0 C": turned, "tt, 27 C": plain}),
+        DecisionRun(run.facts, {"tt, 27 C": plain, "ss, 0 C": plain, "ff, 60 C": plain}),
+        DecisionRun(run.facts, {"ss, 0 C": turned, "tt, 27 C": plain}),
     )
     assert {flip.where for flip in found.flips} <= {"ss, 0 C"} and found.flips
     assert [(one.things, one.paired, one.only_a) for one in found.pairings] == [
@@ -97,7 +97,7 @@ def test_conditions_are_paired_by_their_names(simulate, designs, samples, tmp_pa
         ("samples", 40, 0),
     ]
     assert [(moved.unit, moved.count, moved.of) for moved in found.units] == [("layer0.2", 40, 400)]
-    one, other = (SampleRun(run.facts, {where: plain}) for where in ("", "ss, 0 C"))
+    one, other = (DecisionRun(run.facts, {where: plain}) for where in ("", "ss, 0 C"))
     with pytest.raises(InputError, match="one is of all conditions"):
         diff_runs(one, other, (), Places(), lambda done, total: None)
 

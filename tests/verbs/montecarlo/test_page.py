@@ -21,7 +21,7 @@ from cosim.tasks.testset import TestSet
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo import chip_study as report
 from cosim.verbs.montecarlo.chip_study import find_failure, nominal_power, stored_chip, study_chips, yield_curve
-from cosim.verbs.montecarlo.chips import UnresetChips
+from cosim.verbs.montecarlo.chips import UnresetCount
 from cosim.verbs.montecarlo.page import chip_page, write_report
 from cosim.verbs.montecarlo.spec import parse_spec
 from cosim.verbs.montecarlo.statistics import count_yield
@@ -116,11 +116,11 @@ def format_chip_report(study):
 @pytest.mark.usefixtures("unrendered")
 def test_cells_that_do_not_reset_are_named(study, page):
     assert "stays on through the reset" not in page.text  # no chip here has one
-    found = UnresetChips(3, meet_spec=1, cells={"layer0.2": 2, HOSTILE: 1})
+    found = UnresetCount(3, meet_spec=1, cells={"layer0.2": 2, HOSTILE: 1})
     text = Page(format_chip_report(replace(study, summary=replace(study.summary, unreset=found)))).text
     named = f"3 chips have a cell that does not reset (layer0.2 in 2, {HOSTILE} in 1): it stays on through the reset"
     assert named in text
-    many = UnresetChips(9, meet_spec=0, cells={f"layer0.{k}": 9 - k for k in range(7)})
+    many = UnresetCount(9, meet_spec=0, cells={f"layer0.{k}": 9 - k for k in range(7)})
     page = Page(format_chip_report(replace(study, summary=replace(study.summary, unreset=many))))
     assert "layer0.3 in 6 and 3 more)" in page.text  # all of them are in a table
     assert ["layer0.6", "3"] in page.rows

@@ -12,7 +12,7 @@ from cosim.base.text import json_object
 from cosim.engines.engine import FailureKind
 from cosim.engines.simulation import workers
 from cosim.results.page import format_text
-from cosim.verbs.montecarlo.chips import Contribution, Cure, Division, UnresetChips, VarianceShare
+from cosim.verbs.montecarlo.chips import Contribution, Cure, Division, UnresetCount, VarianceShare
 from cosim.verbs.montecarlo.contributions import DIVISIONS, chip_figures, share_variance
 from cosim.verbs.montecarlo.execute import run_local, run_on
 from cosim.verbs.montecarlo.page import advise, summary_page
@@ -375,7 +375,7 @@ def test_a_low_yield_comes_with_what_helps_and_its_commands(trial):
     nominal, software = (f"{100 * one:.1f} %" for one in (summary.nominal.accuracy, summary.software_accuracy))
     assert f"Accuracy of the nominal circuit {nominal}, of the software {software}." in said(trial, summary)
     low = replace(summary.yield_, value=0.37)
-    stuck = UnresetChips(62, 3, {"layer0.1": 62})
+    stuck = UnresetCount(62, 3, {"layer0.1": 62})
     cures = tuple(Cure(name, 0.9, 0.7832, 0.9675, 45, 50) for name in ("area", "trim"))
     poor = replace(summary, yield_=low, unreset=stuck, cures=cures)
     page = summary_page(trial.design, trial.technology, poor, "own.pt")
