@@ -144,6 +144,11 @@ class Page:
     def __str__(self) -> str:
         return "\n".join(format_text(self))
 
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """Return the pictures that stand in the page's sections, in their order; those of a grid or a fold are not."""
+        return tuple(block for section in self.sections for block in section.blocks if isinstance(block, Picture))
+
     def _repr_html_(self) -> str:
         """Return the page as HTML for a notebook, in the notebook's style, without sections of details."""
         shown = (_section("", section, 4) for section in self.sections if section.blocks and not section.detail)

@@ -98,22 +98,17 @@ def _swept(cell: str) -> Verb:
         where: CharacterizeConditions = group_of(CharacterizeConditions)
 
     def run(options: CellOptions, session: VerbSession) -> Result:
-        from cosim.results.figures import save_figure
         from cosim.verbs.characterize import study as characterize
-        from cosim.verbs.characterize.page import cell_page, draw_characterisation
+        from cosim.verbs.characterize.page import cell_page
 
         output, where = options.output, options.where
         check_outputs("characterize", output, where.json_file)
         technologies, calibration = _conditions(where)
         measure = characterize.MEASURES[cell]
         session.take_folder("characterize", output)
-        found, pictures = [], []
-        for technology in technologies:
-            one = measure(technology, calibration, where.engine)
-            found.append(one)
-            pictures.append(output / f"{cell}_{_stem(technology)}.png")
-            save_figure(draw_characterisation(cell, one), pictures[-1])
+        found = [measure(technology, calibration, where.engine) for technology in technologies]
         page = cell_page(cell, found, calibration, _made_with(where.engine, technologies[0]))
+        pictures = [output / f"{cell}_{_stem(technology)}.png" for technology in technologies]
         return _write(output, page, pictures, characterize.summarize_cell(cell, technologies[0].name, found))
 
     return verb(CellOptions, run, RunVerb, words=f"characterize {cell}", help=SWEPT[cell])
@@ -131,11 +126,9 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     Finished runs are kept in the folder: the same command continues an interrupted one.
     """
     from cosim.engines.engine import Run
-    from cosim.results.figures import save_figure
-    from cosim.technology.conditions import format_conditions
     from cosim.units.ladder import ladder_currents, ladder_timing
     from cosim.verbs.characterize import ladder as ladder_study
-    from cosim.verbs.characterize.page import draw_staircase, ladder_page
+    from cosim.verbs.characterize.page import ladder_page
 
     output, where, rungs = options.output, options.where, options.rungs
     currents, timing = ladder_currents(I_UNIT), ladder_timing(options.t_step, options.tau)
@@ -148,11 +141,7 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
     with progress_bar(where.engine) as progress:
         found = ladder_study.run_ladder(study, technologies, calibration, run, progress)
     summaries = [ladder_study.summarize_ladder(study, *one) for one in zip(technologies, found, strict=True)]
-    pictures: list[Path] = []
-    for technology, traces in zip(technologies, found, strict=True):
-        title = f"ladder of {rungs} rungs, {technology.name}, {format_conditions(technology)}"
-        pictures.append(output / f"ladder_{_stem(technology)}.png")
-        save_figure(draw_staircase(study, traces, title), pictures[-1])
+    pictures = [output / f"ladder_{_stem(technology)}.png" for technology in technologies]
     conditions = list(zip(technologies, found, summaries, strict=True))
     page = ladder_page(study, conditions, calibration, _made_with(where.engine, technologies[0]))
     return _write(output, page, pictures, ladder_study.summarize_study(study, technologies[0].name, summaries))
@@ -178,7 +167,6 @@ def run_cascade(options: CascadeOptions, session: VerbSession) -> Result:
     or both ways, each with the paper's timing and with the ladder's.
     """
     from cosim.engines.engine import Run
-    from cosim.results.figures import save_figure
     from cosim.verbs.characterize import cascade
 
     output, where = options.output, options.where
@@ -188,10 +176,7 @@ def run_cascade(options: CascadeOptions, session: VerbSession) -> Result:
     run = Run(output, options.jobs, options.timeout, engine=where.engine)
     with progress_bar(where.engine) as progress:
         found = cascade.run_cascades(technologies, calibration, run, progress)
-    pictures: list[Path] = []
-    for technology, traces in zip(technologies, found, strict=True):
-        pictures.append(output / f"cascade_{_stem(technology)}.png")
-        save_figure(cascade.draw_cascades(traces), pictures[-1])
+    pictures = [output / f"cascade_{_stem(technology)}.png" for technology in technologies]
     pairs = list(zip(technologies, found, strict=True))
     page = cascade.cascade_page(pairs, calibration, _made_with(where.engine, technologies[0]))
     conditions = [
@@ -224,9 +209,12 @@ def _made_with(engine: str, technology: "Technology") -> dict[str, str]:
 
 
 def _write(output: Path, page: "Page", pictures: list[Path], figures: dict[str, object]) -> Result:
-    """Write the page; return the verb's result, whose text names the page and the pictures."""
+    """Write the page and its pictures, one a condition; return the verb's result, whose text names these files."""
+    from cosim.base.write import write_atomically
     from cosim.results.kept_page import REPORT_FILE, read_page, write_page
 
+    for path, picture in zip(pictures, page.pictures, strict=True):
+        write_atomically(path, picture.content)
     write_page(output, page)
     report = "\n".join([*(f"figure: {path}" for path in pictures), f"report: {output / REPORT_FILE}"])
     return Result(figures, read_page(output), report=report)

@@ -121,9 +121,11 @@ def ladder_page(
 def _ladder_section(
     study: LadderStudy, technology: Technology, traces: Sequence[LadderTrace], summary: LadderSummary
 ) -> Section:
-    title = say_conditions(technology)
+    title = f"ladder of {study.rungs} rungs, {technology.name}, {say_conditions(technology)}"
     picture = picture_of(draw_staircase(study, traces, title), _STAIRS, _STAIRS, _LEAST, "png")
-    return Section(title, (picture, Facts(_facts(summary)), figures_table(level_rows(study, traces))))
+    return Section(
+        say_conditions(technology), (picture, Facts(_facts(summary)), figures_table(level_rows(study, traces)))
+    )
 
 
 def _facts(summary: LadderSummary) -> tuple[tuple[str, str], ...]:

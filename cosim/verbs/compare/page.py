@@ -8,13 +8,14 @@ import numpy as np
 from cosim.base.errors import SimulationError
 from cosim.base.quantities import format_quantity
 from cosim.base.store import write_results, write_texts
+from cosim.base.write import write_atomically
 from cosim.circuit.elements import Capacitor
 from cosim.compiler.design import Design
 from cosim.engines.engine import Description, Progress, Run, part_of
 from cosim.engines.simulation.audit import AuditableRun, audit_samples, find_undecided
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.table import BATCH, engine_entry
-from cosim.results.figures import Figure, picture_of, save_figure
+from cosim.results.figures import Figure, picture_of
 from cosim.results.html import Picture
 from cosim.results.kept_page import write_page
 from cosim.results.metrics import percent, within
@@ -104,16 +105,15 @@ def write_comparison(compared: ComparisonSubject) -> ComparisonContent:
         if found.errors is None
         else ("values", draw_values(comparison), ANSWERS)
     )
-    save_figure(figure, folder / f"{name}.png")
-    try:
-        waveforms = _draw_first(compared)
-        save_figure(waveforms, folder / "waveforms.png")
-        picture = _picture(waveforms, f"{say_sample(compared)} {INFERENCE}")
-    except SimulationError as error:
-        picture = f"Waveforms were left out: {error}"
-        (folder / "waveforms.png").unlink(missing_ok=True)  # of an earlier run
     decisions = _picture(figure, caption)
-    write_page(folder, comparison_page(compared, found, (picture, decisions)))
+    write_atomically(folder / f"{name}.png", decisions.content)
+    try:
+        waveforms = _picture(_draw_first(compared), f"{say_sample(compared)} {INFERENCE}")
+        write_atomically(folder / "waveforms.png", waveforms.content)
+    except SimulationError as error:
+        waveforms = f"Waveforms were left out: {error}"
+        (folder / "waveforms.png").unlink(missing_ok=True)  # of an earlier run
+    write_page(folder, comparison_page(compared, found, (waveforms, decisions)))
     return found
 
 

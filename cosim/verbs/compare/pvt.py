@@ -33,7 +33,6 @@ from cosim.results.figures import (
     Figure,
     few_ticks,
     picture_of,
-    save_figure,
     styled,
 )
 from cosim.results.html import Picture
@@ -155,9 +154,10 @@ def run_pvt(
     write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
     rows = tabulate_samples(design, test_set, found, run.engine)
     write_atomically(run.place / "pvt.npz", seal_npz({**rows, "conditions": np.array(tuple(found))}))
-    save_figure(draw_pvt(sweep), run.place / "pvt.png")
     version = engine_named(run.engine).describe(run.standing(design).technology).version
-    write_page(run.place, pvt_page(design, sweep, {run.engine: version}))
+    page = pvt_page(design, sweep, {run.engine: version})
+    write_atomically(run.place / "pvt.png", page.pictures[0].content)
+    write_page(run.place, page)
     return sweep
 
 

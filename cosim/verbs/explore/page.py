@@ -60,12 +60,13 @@ def write_exploration(folder: Path, found: Exploration) -> None:
     """
     files = {"explore.json": seal_json(found), "explore.csv": format_exploration_csv(found)}
     figure = draw_exploration(found) if any(one.figures for one in found.trials) else None
-    if figure is not None:
-        files |= {f"explore.{kind}": figure_bytes(figure, kind) for kind in ("svg", "png")}
-    write_together({folder / name: content for name, content in files.items()})
     runs = [(f"{kind} {one.number}", f"{kind}-{one.number:03d}/{REPORT_FILE}")
             for one in found.on_front for kind in ("trial", "transistors", "fresh", "chips")]  # fmt: skip
-    write_page(folder, explore_page(found, figure, Links(tuple(run for run in runs if is_file(folder / run[1])))))
+    page = explore_page(found, figure, Links(tuple(run for run in runs if is_file(folder / run[1]))))
+    if figure is not None:
+        files |= {"explore.svg": page.pictures[0].content, "explore.png": figure_bytes(figure, "png")}
+    write_together({folder / name: content for name, content in files.items()})
+    write_page(folder, page)
 
 
 def explore_page(found: Exploration, figure: Figure | None, links: Links) -> Page:

@@ -32,7 +32,7 @@ from cosim.engines.simulation.read import meters_of, pushed_by, settled_windows
 from cosim.engines.simulation.simulated import engine_named, meter_samples
 from cosim.engines.table import BEHAVIORAL
 from cosim.network.reference import valid_steps
-from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, picture_of, plain, save_figure, styled
+from cosim.results.figures import COLORS, DOUBLE, FONT, GREY, Axes, Figure, picture_of, plain, styled
 from cosim.results.html import Picture
 from cosim.results.intervals import MOST, Interval, mean_interval, samples_to_sign, shows_sign
 from cosim.results.kept_page import write_page
@@ -484,8 +484,9 @@ def run_power(
     summary = summarize_power(design, study, run)
     write_results(run.place, {"design.json": summarize(design, run.condition), "power.json": summary})
     write_atomically(run.place / "power.npz", seal_npz(tabulate_power(study, run.engine)))
-    save_figure(draw_power(summary), run.place / "power.png")
     technology = run.standing(design).technology
     made_with = {run.engine: engine_named(run.engine).describe(technology).version} if simulate else {}
-    write_page(run.place, power_page(design, summary, made_with))
+    page = power_page(design, summary, made_with)
+    write_atomically(run.place / "power.png", page.pictures[0].content)
+    write_page(run.place, page)
     return summary

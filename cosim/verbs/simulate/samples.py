@@ -34,7 +34,7 @@ from cosim.engines.simulation.simulated import engine_named, simulate_samples
 from cosim.engines.table import engine_entry
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.reference import pool_readout, run_reference
-from cosim.results.figures import Figure, figure_bytes, save_figure
+from cosim.results.figures import Figure, figure_bytes
 from cosim.results.html import Picture
 from cosim.results.intervals import IntervalEnds, interval
 from cosim.results.kept_page import write_page
@@ -86,8 +86,8 @@ def run_samples(
         title = f"{network_name(design.network)}, test sample {test_set.indices[first[0]]}"
         files = format_waveforms(recorded, title)
         write_together({run.place / name: content for name, content in files.items()})
-        save_figure(figure, run.place / "waveforms.png")
         picture = figure_bytes(figure, "png")
+        write_atomically(run.place / "waveforms.png", picture)
     write_page(run.place, simulation_page(design, test_set, outcomes, run, picture))
     return outcomes
 

@@ -46,11 +46,12 @@ def write_sweep(folder: Path, summary: SweepSummary) -> None:
     """Write all files of a sweep; without any figure there is no picture. Raises InputError when it cannot write."""
     files = {"sweep.json": seal_json(summary), "sweep.csv": format_sweep_csv(summary)}
     figure = draw_sweep(summary) if summary.figures else None
-    if figure is not None:
-        files |= {f"sweep.{kind}": figure_bytes(figure, kind) for kind in ("svg", "png")}
-    write_together({folder / name: content for name, content in files.items()})
     pages = [point.folder for point in summary.points if (folder / point.folder / REPORT_FILE).is_file()]
-    write_page(folder, sweep_page(summary, figure, Links(tuple((name, f"{name}/{REPORT_FILE}") for name in pages))))
+    page = sweep_page(summary, figure, Links(tuple((name, f"{name}/{REPORT_FILE}") for name in pages)))
+    if figure is not None:
+        files |= {"sweep.svg": page.pictures[0].content, "sweep.png": figure_bytes(figure, "png")}
+    write_together({folder / name: content for name, content in files.items()})
+    write_page(folder, page)
 
 
 def sweep_page(summary: SweepSummary, figure: Figure | None, links: Links) -> Page:
