@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import cosim
-from cosim.base.errors import CosimWarning, InputError
+from cosim.base.errors import CosimWarning, InputError, NetworkError
 from cosim.cli import VERBS, load_verb, main
-from cosim.exchange.checkpoint import save_checkpoint
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo.trial import Trial, run_chip
@@ -85,13 +85,29 @@ def test_compare(files):
 
 @pytest.mark.ngspice
 def test_compare_with_arrays(files):
-    """The samples of a file may be given as arrays; what the network cannot read is refused before anything runs."""
-    chip = cosim.load(files[0]).compile()
-    there = load_test_set(chip.design.network, files[1])
-    compared = chip.compare(there.take(2, seed=0), samples=None, jobs=1)
-    assert compared.summary == chip.compare(files[1], samples=2, jobs=1).summary
+    """A network and samples may be at hand, without files; what the network cannot read is refused before a run."""
+    network = load_network(files[0])
+    chip, there = cosim.load(network).compile(), load_test_set(network, files[1])
+    expected = cosim.load(files[0]).compile().compare(files[1], samples=2, jobs=1).summary
+    with np.load(files[1]) as arrays:
+        named = dict(arrays)
+    assert chip.compare({"x_test": named["x_test"].tolist(), "y_test": named["y_test"]}, 2, jobs=1).summary == expected
+    assert chip.compare(there.take(2, seed=0), samples=None, jobs=1).summary == expected
+    with pytest.raises(InputError, match="data: y_test missing; it must hold x_test and y_test"):
+        chip.compare({"x_test": named["x_test"]})
+    with pytest.raises(InputError, match=r"data: x_test must be \(samples, time, features\)"):
+        chip.compare({"x_test": named["x_test"][0], "y_test": named["y_test"]})
     with pytest.raises(InputError, match="data: classes must lie in 0..1"):
         chip.compare(replace(there, y=there.y + 7))
+
+
+def test_a_network_at_hand_is_checked_and_ranged(files):
+    network = load_network(files[0])
+    with pytest.raises(NetworkError, match="network: layer0.weight must have shape"):
+        cosim.load(replace(network, layers=(replace(network.layers[0], bias=network.layers[0].bias[:2]),)))
+    with np.load(files[1]) as arrays:
+        ranged = cosim.load(network, ranges_from=dict(arrays)).network
+    assert ranged.state_ranges == cosim.load(files[0], ranges_from=files[1]).network.state_ranges
 
 
 def test_all_show_themselves_in_a_notebook(files):

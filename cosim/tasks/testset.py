@@ -1,11 +1,13 @@
 """The test set on which a network is evaluated, from its task or a file, and which of its inputs are clipped."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
@@ -24,6 +26,8 @@ from cosim.tasks.target import (
 
 if TYPE_CHECKING:
     from cosim.tasks.task import Task
+
+TestData = str | PathLike[str] | Mapping[str, ArrayLike] | None
 
 
 @dataclass(frozen=True)
@@ -88,11 +92,15 @@ class TestSet:
         return self.x[number, : self.lengths[number]]
 
 
-def load_test_set(network: Network, data: str | Path | None) -> TestSet:
+def load_test_set(network: Network, data: TestData) -> TestSet:
     """Load the test set of a network. Raises InputError that names the file, the key and the repair.
 
-    data: an .npz with x_test y_test (and len_test), the folder of the network's task, or None for a task without files.
+    data: an .npz with x_test (n, time, features), y_test (n,) or (n, outputs), and len_test (n,) if samples are padded;
+    the same arrays by their names; the folder of the network's task; or None for a task without files.
     """
+    if isinstance(data, Mapping):
+        arrays = {name: np.asarray(array) for name, array in data.items()}
+        return check_test_set(_from_arrays(arrays, network, "data"), network, "data")
     data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
         return check_test_set(_load_npz(data, network), network, shown_path(data))
@@ -118,12 +126,17 @@ def task_test_set(task: "Task", network: Network) -> TestSet:
 
 
 def _load_npz(path: Path, network: Network) -> TestSet:
-    where, names = shown_path(path), network.labels
     if not is_file(path):
-        raise InputError(f"{where}: no such file; give an .npz with x_test and y_test")
+        raise InputError(f"{shown_path(path)}: no such file; give an .npz with x_test and y_test")
     arrays = read_arrays(path, "write it with numpy.savez", ("x_test", "y_test", "len_test"))
+    return _from_arrays(arrays, network, shown_path(path))
+
+
+def _from_arrays(arrays: Mapping[str, np.ndarray], network: Network, where: str) -> TestSet:
+    """Return the test set of arrays with the names of an .npz; where: the file, or "data", for messages."""
+    names = network.labels
     if missing := [key for key in ("x_test", "y_test") if key not in arrays]:
-        raise InputError(f"{where}: {' and '.join(missing)} missing; the file must hold x_test and y_test")
+        raise InputError(f"{where}: {' and '.join(missing)} missing; it must hold x_test and y_test")
     x, y, lengths = arrays["x_test"], arrays["y_test"], arrays.get("len_test")
     if x.ndim != 3 or y.shape[:1] != x.shape[:1]:
         raise InputError(

@@ -1,6 +1,6 @@
 """The way from a checkpoint to a compiled design in a condition, shared by command line, scripts and stores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from cosim.compiler.passes import check_mapping, compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import measure_state_ranges
-from cosim.network.types import Network
-from cosim.tasks.testset import TestSet, find_clipping, load_test_set
+from cosim.network.types import Network, check_network
+from cosim.tasks.testset import TestData, TestSet, find_clipping, load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
 from cosim.technology.scale import units_for
@@ -42,13 +42,19 @@ class TargetTechnology:
     units: int | None = None
 
 
-def load_ranged(path: Path, ranges_from: Path | None) -> Network:
-    """Load a network from a checkpoint; if `ranges_from` is given, measure its state ranges on these samples."""
-    network = load_network(path)
+def load_ranged(source: Path | Network, ranges_from: TestData) -> Network:
+    """Load a network from a checkpoint, or check one that is at hand.
+
+    ranges_from: samples on which its state ranges are measured, None to leave them as they are.
+    """
+    network = check_network(source) if isinstance(source, Network) else load_network(source)
     if ranges_from is None:
         return network
-    samples = load_test_set(network, ranges_from)
-    return replace(network, state_ranges=measure_state_ranges(network, samples.x, samples.lengths, str(ranges_from)))
+    samples, origin = (
+        load_test_set(network, ranges_from),
+        "data" if isinstance(ranges_from, Mapping) else str(ranges_from),
+    )
+    return replace(network, state_ranges=measure_state_ranges(network, samples.x, samples.lengths, origin))
 
 
 def compile_at(
@@ -109,10 +115,11 @@ def teller(network: Network, say: Say) -> Say:
     return say if cells > LARGE else lambda line: None
 
 
-def draw_samples(network: Network, data: Path | None, count: int | None, seed: int, say: Say) -> TestSet:
+def draw_samples(network: Network, data: TestData, count: int | None, seed: int, say: Say) -> TestSet:
     """Return a network's test samples: all of them, or `count` drawn with the seed.
 
-    say: called when there are fewer samples than `count`. Warns where inputs are clipped.
+    data: as `load_test_set` takes it; say: called when there are fewer samples than `count`. Warns where inputs are
+    clipped.
     """
     test_set = load_test_set(network, data)
     if count is not None and count > (there := len(test_set.y)):

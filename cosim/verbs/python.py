@@ -32,7 +32,7 @@ from cosim.network.types import Network
 from cosim.results.figures import Figure
 from cosim.results.metrics import CHIP_METRICS
 from cosim.results.page import Page
-from cosim.tasks.testset import TestSet, check_test_set
+from cosim.tasks.testset import TestData, TestSet, check_test_set
 from cosim.technology.conditions import at
 from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_supply
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
@@ -52,8 +52,7 @@ from cosim.verbs.montecarlo.trial import BEHAVIORAL, Trial
 if TYPE_CHECKING:
     from cosim.cli.verb import Result
 
-Data = str | PathLike[str] | None  # .npz with x_test and y_test, a task's folder, None for a task that brings its own
-Samples = Data | TestSet
+Samples = TestData | TestSet
 
 
 class _PageResult(ABC):
@@ -121,8 +120,10 @@ class Compiled(_PageResult):
     ) -> "ComparisonResult":
         """Simulate test samples; compare the results with those of the software and of the behavioral equations.
 
-        data: the test set; samples: how many are drawn with `seed`, None for all; engine: the simulator. Raises
-        SimulationError when every simulation failed, MissingToolError when the simulator is not installed.
+        data: the test set as a file or folder, or as arrays with the names of a file's: {"x_test": x, "y_test": y};
+        samples: how many are drawn with `seed`, None for all; engine: the simulator. Raises InputError for data that do
+        not fit the network, SimulationError when every simulation failed, MissingToolError when the simulator is not
+        installed.
         """
         JOBS.check("jobs", jobs)
         test_set = self._samples(data, samples, seed)
@@ -173,7 +174,7 @@ class Compiled(_PageResult):
         SEED.check("seed", seed)
         if isinstance(data, TestSet):
             return check_test_set(data, self.design.network, "data").take(count, seed)
-        return draw_samples(self.design.network, None if data is None else Path(data), count, seed, _say)
+        return draw_samples(self.design.network, data, count, seed, _say)
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,14 +236,15 @@ class ChipsResult(_PageResult):
         return draw_spread("accuracy (%)", values, values[:0], marks=marks, quantum=quantum)
 
 
-def load(path: str | PathLike[str], ranges_from: Data = None) -> TrainedNetwork:
-    """Load a trained network from a .pt or .npz file.
+def load(path: str | PathLike[str] | Network, ranges_from: TestData = None) -> TrainedNetwork:
+    """Load a trained network from a .pt or .npz file, or take one that `cosim.training.own.export` returned.
 
-    ranges_from: samples from which the states that a ladder must hold are measured. Raises InputError when a file
-    cannot be read, NetworkError when its content is no valid network.
+    ranges_from: samples, as `Compiled.compare` takes them, on which the states that a ladder must hold are measured.
+    Raises InputError when a file cannot be read, NetworkError when its content is no valid network.
     """
-    network = load_ranged(Path(path), None if ranges_from is None else Path(ranges_from))
-    return TrainedNetwork(network, str(path))
+    if isinstance(path, Network):
+        return TrainedNetwork(load_ranged(path, ranges_from), "network")
+    return TrainedNetwork(load_ranged(Path(path), ranges_from), str(path))
 
 
 def run(verb: str, *arguments: object, fresh: bool = False, **options: object) -> "Result":

@@ -128,7 +128,7 @@ def test_pickled_arrays_are_refused(tmp_path, network, arrays):
 @pytest.mark.parametrize("drop", [("x_test",), ("y_test",), ("x_test", "y_test")])
 def test_missing_keys(tmp_path, network, arrays, drop):
     path = save(tmp_path / "data.npz", {"other": np.ones(2), **{k: v for k, v in arrays.items() if k not in drop}})
-    text = rf"data\.npz: {' and '.join(drop)} missing; the file must hold x_test and y_test"
+    text = rf"data\.npz: {' and '.join(drop)} missing; it must hold x_test and y_test"
     with pytest.raises(InputError, match=text):
         load_test_set(network, path)
 

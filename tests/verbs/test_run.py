@@ -186,7 +186,7 @@ def test_without_ngspice(cosim_process, options, tmp_path, verb):
             {"x_test": np.ones((5, 3, 4)), "y_test": np.zeros(5, int)},
             "x must have shape (samples, time, 3) for this network",
         ),
-        ({"x_test": np.ones((5, 3, 3))}, "y_test missing; the file must hold x_test and y_test"),
+        ({"x_test": np.ones((5, 3, 3))}, "y_test missing; it must hold x_test and y_test"),
         (
             {"x_test": np.ones((5, 3, 3)), "y_test": np.full(5, 9)},
             "classes must lie in 0..1 for this network, not 9..9",
