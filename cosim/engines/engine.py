@@ -115,13 +115,8 @@ class Inference:
 
     @property
     def chosen(self) -> int | None:
-        """Return the class that the simulated chip itself decided, None where the chip has no class lines.
-
-        It is NO_CLASS unless exactly one line is high.
-        """
-        if not self.lines.size:
-            return None
-        return int(self.lines.argmax()) if self.lines.sum() == 1 else NO_CLASS
+        """Return the class that the simulated chip itself decided, None where the chip has no class lines."""
+        return chosen_class(self.lines)
 
 
 Outcome = Inference | Failure
@@ -174,6 +169,16 @@ class Description:
 def count_elsewhere(outcomes: Sequence[Outcome]) -> dict[str, int]:
     """Count the samples that an engine gave to another simulator, by the simulator and the reason."""
     return dict(Counter(found.elsewhere for found in outcomes if isinstance(found, Inference) and found.elsewhere))
+
+
+def chosen_class(lines: NDArray[np.bool_]) -> int | None:
+    """Return the class that the class lines of a chip show, NO_CLASS unless exactly one line is high.
+
+    lines: which of them are high, (outputs,), empty for a chip without class lines, for which None is returned.
+    """
+    if not lines.size:
+        return None
+    return int(lines.argmax()) if lines.sum() == 1 else NO_CLASS
 
 
 def decided_by(inferences: Sequence[Inference], answers: Answers) -> Answers:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cosim.base.quantities import format_quantity
+from cosim.engines.engine import NO_CLASS
 from cosim.network.types import Network
 from cosim.results.html import show
 from cosim.technology.types import Technology
@@ -172,8 +173,10 @@ def network_name(network: Network) -> str:
 
 
 def say_answer(network: Network, answer: ArrayLike) -> str:
-    """Return a network's answer to one sample as text: the label of a class, or numbers (outputs,)."""
+    """Return a network's answer to one sample as text: label of a class, `none` for NO_CLASS, or numbers (outputs,)."""
     found = np.asarray(answer)
+    if not found.ndim and found == NO_CLASS:
+        return "none"
     if found.ndim:
         return ", ".join(f"{value:.4g}" for value in found)
     return network.labels[int(found)] if network.labels else str(int(found))

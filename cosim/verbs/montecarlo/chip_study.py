@@ -29,7 +29,15 @@ from cosim.verbs.montecarlo.statistics import CellSpread, count_yield
 from cosim.verbs.montecarlo.store import RUN_FILE, read_sealed, read_store, unpack_draws
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.provenance import MOVED
-from cosim.verbs.simulate.waveforms import WaveLabels, Waves, decide, liveliest_cell, read_outputs, record_waveforms
+from cosim.verbs.simulate.waveforms import (
+    WaveLabels,
+    Waves,
+    decide,
+    liveliest_cell,
+    record_signals,
+    recorded_decision,
+    waves_of,
+)
 from cosim.verbs.trim.trim import measure_behavioral
 from cosim.verbs.words import words_of
 
@@ -51,7 +59,7 @@ class WrongSample:
     chip: number of the chip; figures: accuracy and other figures of the chip; sample: the sample's index in the full
     test set; wanted: its right class; decided: class decided by each of software, behavioral model, the chip's
     transistors and the nominal transistors; waves, nominal: waveforms on the chip and without mismatch, labels: their
-    names and thresholds, all as `record_waveforms` returns them.
+    names and thresholds, all as `waves_of` returns them.
     """
 
     chip: int
@@ -257,8 +265,8 @@ def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSamp
     wanted, software = trial.software
     differs = (states != wanted[sample, :length]).sum(axis=0)
     cell = cells[int(differs.argmax())] if differs.any() else liveliest_cell(cells, states)
-    waves, labels = record_waveforms(trial.design, x, cell, run)
-    nominal, _ = record_waveforms(trial.design, x, cell, replace(run, chip=None))
+    drawn, typical = (record_signals(trial.design, x, (cell,), one) for one in (run, replace(run, chip=None)))
+    (waves, labels), (nominal, _) = (waves_of(trial.design, one, cell, run) for one in (drawn, typical))
     if not trial.design.graph.into(cell, "beta") and (
         points := measure_behavioral(trial, chip, in_frame=True).get(cell)
     ):
@@ -266,8 +274,8 @@ def simulate_failure(trial: Trial, record: ChipRecord, sample: int) -> WrongSamp
     decided = {
         "software": int(software[sample]),
         BY_EQUATIONS: decide(network, trace.readout[0]),
-        BY_TRANSISTORS: decide(network, read_outputs(waves, trial.timing, length)),
-        "nominal transistors": decide(network, read_outputs(nominal, trial.timing, length)),
+        BY_TRANSISTORS: recorded_decision(trial.design, drawn, trial.timing, length),
+        "nominal transistors": recorded_decision(trial.design, typical, trial.timing, length),
     }
     right, index = int(test_set.y[sample]), int(test_set.indices[sample])
     return WrongSample(chip.number, record.by(trial.engine), index, right, decided, waves, nominal, labels)

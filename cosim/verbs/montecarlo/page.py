@@ -13,6 +13,7 @@ from cosim.base.errors import InputError
 from cosim.base.quantities import format_quantity
 from cosim.base.write import write_atomically
 from cosim.compiler.design import Design
+from cosim.engines.engine import NO_CLASS
 from cosim.engines.table import BEHAVIORAL
 from cosim.results.figures import picture_of
 from cosim.results.html import Picture
@@ -399,7 +400,7 @@ def _failure(study: ChipStudy) -> Blocks:
         return (failure,)
     text, unit = _failure_text(failure), failure.labels.unit
     chosen = [failure.wanted, failure.decided[BY_TRANSISTORS]]
-    if chosen[0] == chosen[1]:
+    if chosen[1] in (chosen[0], NO_CLASS):
         chosen[1] = failure.decided[BY_EQUATIONS]
     figure = draw_failure(
         failure.waves, failure.nominal, failure.labels, study.trial.timing, list(dict.fromkeys(chosen))
@@ -416,7 +417,7 @@ def _failure(study: ChipStudy) -> Blocks:
 
 def _failure_text(failure: WrongSample) -> str:
     labels, names = failure.labels, failure.labels.outputs
-    decided = ", ".join(f"{whose} {names[k]}" for whose, k in failure.decided.items())
+    decided = ", ".join(f"{whose} {'none' if k == NO_CLASS else names[k]}" for whose, k in failure.decided.items())
     metrics = ", ".join(
         f"{METRICS[metric].title} {METRICS[metric].format(failure.figures[metric])}" for metric in CHIP_METRICS
     )

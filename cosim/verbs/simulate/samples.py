@@ -46,12 +46,11 @@ from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.waveform_figure import draw_units, draw_waveforms
 from cosim.verbs.simulate.waveforms import (
     ProbedInference,
-    ends_of,
     format_waveforms,
     judge_sample,
     labels_of,
     liveliest_cell,
-    record,
+    record_signals,
     waves_of,
 )
 from cosim.verbs.trust import say_elsewhere
@@ -158,9 +157,9 @@ def draw_sample(
     """
     if not engine_entry(run.engine).inside:
         raise SimulationError(f"{run.engine} is not asked for currents inside a transistor")
-    recorded = record(design, test_set.inputs(position), names, run)
+    recorded = record_signals(design, test_set.inputs(position), names, run)
     cells = tuple(design.assembly.decisions)
-    verdict = judge_sample(design, test_set, position, ends_of(design, recorded), run)
+    verdict = judge_sample(design, test_set, position, recorded, run)
     if len(names) == 1 and names[0] in cells:
         waves, labels = waves_of(design, recorded, names[0], run)
         return draw_waveforms(waves, replace(labels, verdict=verdict), run.timing), recorded

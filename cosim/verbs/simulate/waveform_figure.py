@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cosim.base.quantities import format_quantity
 from cosim.circuit.waveforms import DECIDE, SAMPLE_AT, Timing
 from cosim.compiler.design import Design
+from cosim.engines.engine import NO_CLASS
 from cosim.network.ir.nodes import ThresholdUnit
 from cosim.results.figures import (
     BLACK,
@@ -97,7 +98,10 @@ def title_of(labels: WaveLabels) -> str:
     verdict = labels.verdict
     if verdict is None:
         return labels.title
-    decided = ", ".join(f"{engine} {labels.outputs[place]}" for engine, place in verdict.decided.items())
+    shown = {
+        engine: "none" if place == NO_CLASS else labels.outputs[place] for engine, place in verdict.decided.items()
+    }
+    decided = ", ".join(f"{engine} {name}" for engine, name in shown.items())
     name = labels.outputs[verdict.wanted]
     return f"{labels.title}: test sample {verdict.sample} of class {name}\ndecided by {decided}"
 
@@ -195,7 +199,7 @@ def _draw_outputs(axis: Axes, time: Array, waves: Waves, labels: WaveLabels) -> 
     shown = {k: (color, names[k]) for k, color in zip(order[:4], _OTHERS, strict=False)}
     if labels.verdict is not None:
         wanted, decided = labels.verdict.wanted, [*labels.verdict.decided.values()][-1]
-        if decided != wanted:
+        if decided not in (wanted, NO_CLASS):
             shown[decided] = RED, f"{names[decided]}, decided"
         shown[wanted] = GREEN, f"{names[wanted]}, the class" + (", decided" if decided == wanted else "")
     for k in sorted(range(len(names)), key=lambda k: k in shown):

@@ -11,7 +11,7 @@ format"). waveforms.vcd: states and clocks as IEEE 1364 value changes.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
@@ -28,7 +28,7 @@ from cosim.circuit.elements import Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.engine import Run, Waveforms
+from cosim.engines.engine import Run, Waveforms, chosen_class
 from cosim.engines.simulation.inference import run_bench
 from cosim.engines.simulation.read import drawn_power, read_plan
 from cosim.engines.simulation.testbench import encode_sample, inference_bench
@@ -57,13 +57,15 @@ class ProbedInference:
     """The recorded waveforms of one inference; time: s, (time,).
 
     vectors: name -> values, `power` in W, currents in A; states: memory -> whole-numbered state; logic: clocks,
-    decisions, pulses and reset, 0 or 1.
+    decisions, pulses and reset, 0 or 1; lines: which class lines of the chip's own decision are high at the end,
+    (outputs,), empty for a chip without one.
     """
 
     time: Array
     vectors: Mapping[str, Array]
     states: Mapping[str, NDArray[np.int16]]
     logic: Mapping[str, NDArray[np.int16]]
+    lines: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     @property
     def units(self) -> dict[str, str]:
@@ -137,7 +139,7 @@ def _unknown(pattern: str, names: Sequence[str], units: Sequence[str]) -> str:
     )
 
 
-def record(design: Design, x: Array, names: Sequence[str], run: Run) -> ProbedInference:
+def record_signals(design: Design, x: Array, names: Sequence[str], run: Run) -> ProbedInference:
     """Simulate one raw sample (time, features), and record the named signals.
 
     names: as in `watchable`. Inputs, outputs, power, states and clocks are recorded in any case. Raises SimulationError
@@ -150,17 +152,17 @@ def record(design: Design, x: Array, names: Sequence[str], run: Run) -> ProbedIn
     bench = replace(bench, probes=(*bench.probes, *(probe for probe in added if probe not in bench.probes)))
     engine = run.engine if engine_entry(run.engine).inside else NGSPICE
     waves = run_bench(bench, f"waveforms of {', '.join(names[:3]) or 'a sample'}", engine)
-    power = drawn_power(waves, read_plan(design, len(x), run.timing, run.standing(design)).supplies)
+    plan = read_plan(design, len(x), run.timing, run.standing(design))
     vectors = {
         **dict(_inputs(design, x, run, waves.time)),
         **{vector: waves.drain(device) for vector, device in devices.items()},
         **{node.name: waves.through(net(node.name)) for node in design.graph.of(Output)},
-        "power": power,
+        "power": drawn_power(waves, plan.supplies),
     }
     threshold = STATE_LEVEL * bench.technology.supply
-    return ProbedInference(
-        waves.time, vectors, dict(_states(design, waves, threshold)), dict(_logic(design, bench, waves.time))
-    )
+    states, logic = _states(design, waves, threshold), _logic(design, bench, waves.time)
+    lines = np.array([waves.voltage(net)[-1] for net in plan.lines]) > threshold
+    return ProbedInference(waves.time, vectors, dict(states), dict(logic), lines)
 
 
 def _inputs(design: Design, x: Array, run: Run, time: Array) -> Iterator[tuple[str, Array]]:
@@ -220,7 +222,8 @@ class WaveLabels:
 @dataclass(frozen=True)
 class SampleDecisions:
     """The decisions on one sample: its class and the decision of each engine, as indices of outputs.
-    sample: number in the full test set; wanted: class; decided: engine -> decision."""
+    sample: number in the full test set; wanted: class; decided: engine -> decision, NO_CLASS where the chip shows none.
+    """
 
     sample: int
     wanted: int
@@ -235,7 +238,7 @@ def record_waveforms(
     cell: the memory to show. Its candidate is read at the candidate's diode, because M1 leaves saturation once the cell
     is set. Raises SimulationError when the run fails.
     """
-    return waves_of(design, record(design, x, (cell,), run), cell, run)
+    return waves_of(design, record_signals(design, x, (cell,), run), cell, run)
 
 
 def waves_of(
@@ -276,22 +279,32 @@ def labels_of(design: Design, cell: str, run: Run) -> WaveLabels:
     )
 
 
-def judge_sample(design: Design, test_set: TestSet, position: int, waves: Waves, run: Run) -> SampleDecisions | None:
+def judge_sample(
+    design: Design, test_set: TestSet, position: int, recorded: ProbedInference, run: Run
+) -> SampleDecisions | None:
     """Return how software, behavioral equations and the run's engine decide the sample at `position`.
 
-    waves: of the run's engine. None where targets are real numbers.
+    recorded: the run of the engine, whose class lines count before its readout. None where targets are real numbers.
     """
     if test_set.tolerance is not None:
         return None
     frames = int(test_set.lengths[position])
     x, network = test_set.x[position : position + 1, :frames], design.network
-    readouts = {
-        "software": run_reference(network, x).readout[0],
-        "behavioral": run_behavioral(design, x, run.condition, run.chip).readout[0],
-        run.engine: read_outputs(waves, run.timing, frames),
+    decided = {
+        "software": decide(network, run_reference(network, x).readout[0]),
+        "behavioral": decide(network, run_behavioral(design, x, run.condition, run.chip).readout[0]),
+        run.engine: recorded_decision(design, recorded, run.timing, frames),
     }
-    decided = {engine: decide(network, readout) for engine, readout in readouts.items()}
     return SampleDecisions(int(test_set.indices[position]), int(test_set.y[position]), decided)
+
+
+def recorded_decision(design: Design, recorded: ProbedInference, timing: Timing, frames: int) -> int:
+    """Return the class that a recorded run decides: that of the chip's class lines, or without them of its readout.
+
+    It is NO_CLASS where a chip with class lines shows none.
+    """
+    chosen = chosen_class(recorded.lines)
+    return decide(design.network, read_outputs(ends_of(design, recorded), timing, frames)) if chosen is None else chosen
 
 
 def read_outputs(waves: Waves, timing: Timing, frames: int) -> NDArray[np.float64]:

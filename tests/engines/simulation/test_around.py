@@ -28,7 +28,10 @@ from cosim.verbs.calibrate import chip as chip_files
 from cosim.verbs.calibrate.chip import chip_fingerprint, find_chip, measure_chip
 from cosim.verbs.loading import compile_for
 from cosim.verbs.power.study import study_power, summarize_power
+from cosim.verbs.simulate.waveform_figure import title_of
+from cosim.verbs.simulate.waveforms import judge_sample, labels_of, record_signals, recorded_decision
 from cosim.verbs.trim.trim import check_trimmable
+from cosim.verbs.words import say_answer
 
 FRAMES = 3
 FEW = 5  # frames of a register of three stages, or of a toggle
@@ -102,6 +105,20 @@ def test_states_class_and_power(network, design, technology, calibration, x):
     assert set(OUTSIDE) - set(summary.power_outside) == {
         "current reference and bias tree", "input converters", "readout stage's own bias", "pooling and decision",
     }  # fmt: skip
+
+
+@pytest.mark.ngspice
+def test_waveforms_tell_the_class_that_the_chip_shows(network, design, x):
+    """The class lines count before the readout, and lines that show no class are no class, not the last one."""
+    test_set = TestSet(x[None], np.zeros(1, dtype=np.int64), np.array([FRAMES]), np.arange(1))
+    recorded = record_signals(design, x, (), Run())
+    decided = run_reference(network, x[None]).decisions[0]
+    assert recorded.lines.sum() == 1 and recorded_decision(design, recorded, Run().timing, FRAMES) == decided
+    silent = replace(recorded, lines=np.zeros_like(recorded.lines))
+    verdict = judge_sample(design, test_set, 0, silent, Run())
+    assert verdict.decided == {"software": decided, "behavioral": decided, "ngspice": NO_CLASS}
+    assert title_of(replace(labels_of(design, "layer0.0", Run()), verdict=verdict)).endswith("ngspice none")
+    assert say_answer(network, verdict.decided["ngspice"]) == "none"
 
 
 def test_digits_are_decided_on_the_chip(batch, technology):

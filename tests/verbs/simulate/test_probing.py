@@ -8,7 +8,7 @@ from cosim.compiler.passes import compile_network
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Run
 from cosim.verbs.simulate import waveforms as probing
-from cosim.verbs.simulate.waveforms import choose, record, watchable
+from cosim.verbs.simulate.waveforms import choose, record_signals, watchable
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_recorded_currents_are_those_of_the_equations(design, engine):
     x = np.random.default_rng(0).uniform(size=(3, 3))
     edge, element = next((edge, at) for edge, at in design.assembly.weights.items() if edge[0] == "in.2")
     weight, mirror = design.graph.weights[edge], design.graph.mirrors[edge]
-    recorded = record(design, x, ("hidden.0", weight.origin, "layer0.1"), Run(engine=engine))
+    recorded = record_signals(design, x, ("hidden.0", weight.origin, "layer0.1"), Run(engine=engine))
     trace, timing = run_behavioral(design, x[None]), Run().timing
     settled = timing.start + (np.arange(3) + 0.6) * timing.t_step  # before the only stage decides, at 0.7
 
