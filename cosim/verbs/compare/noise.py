@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from cosim.base.quantities import format_quantity
 from cosim.compiler.design import Design
@@ -129,6 +128,8 @@ def study_noise(
 
     Raises InputError for a unit whose noise is not modelled.
     """
+    from scipy.special import ndtr  # half of a worker's time to load, and most workers have no use for it
+
     lengths = test_set.lengths
     valid = valid_steps(lengths, test_set.x.shape[1])
     cells = tuple(design.assembly.decisions)

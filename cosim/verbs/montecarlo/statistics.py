@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from cosim.engines.table import BEHAVIORAL
 from cosim.results.intervals import CONFIDENCE, IntervalEnds, interval, mean_interval, quantile_t
@@ -140,7 +139,9 @@ def pair(behavioral: Array, simulated: Array) -> Pair:
     half = quantile_t(difference) * difference.std(ddof=1) / len(difference) ** 0.5
     bias, correlation, bounds = difference.mean(), None, None
     if np.ptp(behavioral) > 0 and np.ptp(simulated) > 0 and len(difference) >= LEAST_PAIRED:
-        found = stats.pearsonr(behavioral, simulated).confidence_interval(CONFIDENCE)
+        from scipy.stats import pearsonr  # as elsewhere, a second to load
+
+        found = pearsonr(behavioral, simulated).confidence_interval(CONFIDENCE)
         correlation = float(np.corrcoef(behavioral, simulated)[0, 1])
         bounds = IntervalEnds(float(found.low), float(found.high))
     return Pair(
@@ -182,10 +183,12 @@ def normal_band(values: Array) -> tuple[Array, Array, Array]:
     quantile of its median is the abscissa, those of its 2.5 and 97.5 % points are the band; B. C. Arnold, N.
     Balakrishnan, H. N. Nagaraja, A First Course in Order Statistics (1992), 2.2.
     """
+    from scipy.stats import beta, norm
+
     mean, sd = moments(values)
     rank = np.arange(1, len(values) + 1)
     tail = (1 - CONFIDENCE) / 2
-    theory, low, high = (stats.norm.ppf(stats.beta.ppf(share, rank, rank[::-1])) for share in (0.5, tail, 1 - tail))
+    theory, low, high = (norm.ppf(beta.ppf(share, rank, rank[::-1])) for share in (0.5, tail, 1 - tail))
     return theory, mean + sd * low, mean + sd * high
 
 
@@ -272,10 +275,12 @@ def _weigh(cell: str, quantity: str, deviations: Array, accuracy: Array, tried: 
 
     tried: number of tests, for Bonferroni's correction. W. H. Kruskal, W. A. Wallis, J. Am. Stat. Assoc. 47 (1952) 583.
     """
+    from scipy.stats import kruskal
+
     groups = np.array_split(np.argsort(deviations, kind="stable"), GROUPS)
     edges = np.array([deviations[group].min() for group in groups] + [deviations.max()])
     means = np.array([accuracy[group].mean() for group in groups])
-    p = min(tried * float(stats.kruskal(*(accuracy[group] for group in groups)).pvalue), 1.0)
+    p = min(tried * float(kruskal(*(accuracy[group] for group in groups)).pvalue), 1.0)
     return Influence(cell, quantity, explained_share(accuracy, groups), p, deviations, edges, means)
 
 

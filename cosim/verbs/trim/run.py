@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 
-from scipy.stats import binomtest
-
 from cosim.base.errors import InputError, SimulationError
 from cosim.base.store import RecordFormat, RecordStore
 from cosim.base.text import check_plain, json_object, typed
 from cosim.cells.blocks import outside_of
 from cosim.engines.engine import Engine, Failure, FailureKind, Progress, count_elsewhere
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named
+from cosim.results.paired import mcnemar
 from cosim.tasks.testset import Clipping, find_clipping
 from cosim.units.table import unit_of
 from cosim.verbs.montecarlo.chips import Figures, Statistic, Yield
@@ -159,7 +158,7 @@ def summarize_trim(
             **describe_metrics([figures[str(bits)] for figures in ran]),
             won=won,
             lost=lost,
-            p=float(binomtest(won, won + lost).pvalue) if won + lost else 1.0,
+            p=mcnemar(won, lost),
         )
         rows.append(row)
     return TrimSummary(
