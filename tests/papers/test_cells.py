@@ -156,13 +156,13 @@ def test_lru_stays_stable_after_random_steps_of_adamw(rate):
     cell = Lru(4, 64)
     before = cell.nu.detach().clone()
     optimiser = torch.optim.AdamW(cell.parameters(), rate, (0.9, 0.99), weight_decay=1e-4)
-    for i in range(300):
+    for i in range(100):
         for parameter in cell.parameters():
             parameter.grad = torch.randn_like(parameter)
         cell.nu.grad = cell.nu.grad + 5.0  # pushed towards |lambda| = 1
         optimiser.step()
-        if i % 100 == 99:
+        if i % 25 == 24:
             assert (cell.eigenvalues().abs() < 1).all()
-    assert (cell.nu < before - 0.4 * 300 * rate).all()  # it did move
+    assert (cell.nu < before - 0.4 * 100 * rate).all()  # it did move
     h = cell(torch.randn(2, 64, 4))
     assert torch.isfinite(h).all()

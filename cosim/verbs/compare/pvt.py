@@ -151,14 +151,18 @@ def run_pvt(
         audited = part_of(progress, len(conditions) * count, total)
         sweep = replace(sweep, audit=audit_conditions(runs, audit, audited))
         finished(f"audit of {audit}")
-    write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
     rows = tabulate_samples(design, test_set, found, run.engine)
     write_atomically(run.place / "pvt.npz", seal_npz({**rows, "conditions": np.array(tuple(found))}))
+    _write_sweep(design, sweep, run)
+    return sweep
+
+
+def _write_sweep(design: Design, sweep: Sweep, run: Run) -> None:
     version = engine_named(run.engine).describe(run.standing(design).technology).version
     page = pvt_page(design, sweep, {run.engine: version})
+    write_results(run.place, {"design.json": summarize(design), "pvt.json": sweep})
     write_atomically(run.place / "pvt.png", page.pictures[0].content)
     write_page(run.place, page)
-    return sweep
 
 
 def pvt_grid(technology: Technology, grid: ConditionGrid = ConditionGrid()) -> tuple[Technology, ...]:
