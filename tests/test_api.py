@@ -97,6 +97,8 @@ def test_compare_with_arrays(files):
         chip.compare({"x_test": named["x_test"]})
     with pytest.raises(InputError, match=r"data: x_test must be \(samples, time, features\)"):
         chip.compare({"x_test": named["x_test"][0], "y_test": named["y_test"]})
+    with pytest.raises(InputError, match="data: x_test must be an array: .*pad samples, and give len_test"):
+        chip.compare({"x_test": [[[0.5]], [[0.5], [0.5]]], "y_test": [0, 1], "x_train": [[1], [1, 2]]})
     with pytest.raises(InputError, match="data: classes must lie in 0..1"):
         chip.compare(replace(there, y=there.y + 7))
 

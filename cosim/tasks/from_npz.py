@@ -56,7 +56,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
 def _samples(x: np.ndarray, path: Path, key: str) -> np.ndarray:
     if x.ndim != 3 or x.dtype.kind not in "fiub" or 0 in x.shape:
         empty = "; it is empty, give at least one sample of one step" if 0 in x.shape else ""
-        empty += "; if there is one feature, save x[:, :, None]" if x.ndim == 2 and x.dtype.kind in "fiub" else ""
+        empty += "; if there is one feature, give x[:, :, None]" if x.ndim == 2 and x.dtype.kind in "fiub" else ""
         raise InputError(
             f"{path}: {key} must be numbers of shape (samples, time, features), not {x.dtype} {x.shape}{empty}"
         )

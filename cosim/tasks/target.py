@@ -66,9 +66,9 @@ def whole_classes(y: NDArray[Any]) -> NDArray[Any]:
 def label_repair(y: NDArray[Any]) -> str:
     """Return advice on how to turn y into labels or targets, the end of an error message; empty without any."""
     if y.ndim == 2 and y.shape[1] == 1 and y.dtype.kind in "iub":
-        return "; for classes save y[:, 0]"
+        return "; for classes give y[:, 0]"
     if y.ndim == 1 and y.dtype.kind == "f":
-        return "; for classes save whole numbers, y.astype(int), for targets that are real numbers save y[:, None]"
+        return "; for classes give whole numbers, y.astype(int), for targets that are real numbers y[:, None]"
     return "; of objects or bytes make texts: y.astype(str)" if y.dtype.kind in "OS" else ""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cosim.base.arrays import read_arrays
 from cosim.base.errors import InputError
@@ -27,7 +27,8 @@ from cosim.tasks.target import (
 if TYPE_CHECKING:
     from cosim.tasks.task import Task
 
-TestData = str | PathLike[str] | Mapping[str, ArrayLike] | None
+_NAMES = ("x_test", "y_test", "len_test")
+TestData = str | PathLike[str] | Mapping[str, object] | None
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def load_test_set(network: Network, data: TestData) -> TestSet:
     the same arrays by their names; the folder of the network's task; or None for a task without files.
     """
     if isinstance(data, Mapping):
-        arrays = {name: np.asarray(array) for name, array in data.items()}
+        arrays = {name: _as_array(name, data[name]) for name in _NAMES if name in data}
         return check_test_set(_from_arrays(arrays, network, "data"), network, "data")
     data = None if data is None else Path(data)
     if data is not None and data.suffix == ".npz":
@@ -128,8 +129,15 @@ def task_test_set(task: "Task", network: Network) -> TestSet:
 def _load_npz(path: Path, network: Network) -> TestSet:
     if not is_file(path):
         raise InputError(f"{shown_path(path)}: no such file; give an .npz with x_test and y_test")
-    arrays = read_arrays(path, "write it with numpy.savez", ("x_test", "y_test", "len_test"))
+    arrays = read_arrays(path, "write it with numpy.savez", _NAMES)
     return _from_arrays(arrays, network, shown_path(path))
+
+
+def _as_array(name: str, values: object) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"data: {name} must be an array: {error}; pad samples, and give len_test") from None
 
 
 def _from_arrays(arrays: Mapping[str, np.ndarray], network: Network, where: str) -> TestSet:
@@ -141,7 +149,7 @@ def _from_arrays(arrays: Mapping[str, np.ndarray], network: Network, where: str)
     if x.ndim != 3 or y.shape[:1] != x.shape[:1]:
         raise InputError(
             f"{where}: x_test must be (samples, time, features) and y_test (samples,), not {x.shape}, {y.shape}"
-            + ("; if there is one feature, save x[:, :, None]" if x.ndim == 2 else "")
+            + ("; if there is one feature, give x[:, :, None]" if x.ndim == 2 else "")
         )
     if x.dtype.kind not in "fiub":
         raise InputError(f"{where}: x_test must hold real numbers, not {x.dtype}")

@@ -52,7 +52,7 @@ def load_ranged(source: Path | Network, ranges_from: TestData) -> Network:
         return network
     samples, origin = (
         load_test_set(network, ranges_from),
-        "data" if isinstance(ranges_from, Mapping) else str(ranges_from),
+        "data" if isinstance(ranges_from, Mapping) else str(Path(ranges_from)),
     )
     return replace(network, state_ranges=measure_state_ranges(network, samples.x, samples.lengths, origin))
 

@@ -205,7 +205,7 @@ def draw_blocks(blocks: Mapping[str, float], factor: float, unit: str) -> Figure
 def draw_failure(chip: Waves, nominal: Waves, labels: WaveLabels, timing: Timing, classes: Sequence[int]) -> Figure:
     """Draw the waveforms of one sample: candidate and state of a unit, readout and power; nominal circuit dashed.
 
-    chip, nominal, labels: as `record_waveforms` returns them; classes: outputs whose readout is drawn, the right one
+    chip, nominal, labels: as `waves_of` returns them; classes: outputs whose readout is drawn, the right one
     first.
     """
     figure = Figure(figsize=(DOUBLE, 7.2), layout="constrained")

@@ -400,17 +400,16 @@ def _failure(study: ChipStudy) -> Blocks:
         return (failure,)
     text, unit = _failure_text(failure), failure.labels.unit
     chosen = [failure.wanted, failure.decided[BY_TRANSISTORS]]
-    if chosen[1] in (chosen[0], NO_CLASS):
+    if chosen[0] == chosen[1]:
         chosen[1] = failure.decided[BY_EQUATIONS]
-    figure = draw_failure(
-        failure.waves, failure.nominal, failure.labels, study.trial.timing, list(dict.fromkeys(chosen))
-    )
+    drawn = [k for k in dict.fromkeys(chosen) if k != NO_CLASS]
+    figure = draw_failure(failure.waves, failure.nominal, failure.labels, study.trial.timing, drawn)
     own = ", solid those of this chip by the behavioral model" if failure.labels.own else ""
     caption = (
         f"Both simulated by ngspice, the chip solid and the nominal circuit dashed: candidate of {unit}, the unit "
         f"whose states differ most, dashed its thresholds as asked for{own}; its state; the readout of the right class "
-        "and of the one that the chip decides; the supply power. Shaded: the unit's stage decides on candidates that "
-        "its hold capacitors keep."
+        "and of the one that the chip decides, if it shows one; the supply power. Shaded: the unit's stage decides on "
+        "candidates that its hold capacitors keep."
     )
     return text, picture_of(figure, f"Waveforms of chip {failure.chip}. {text}", caption, _LEAST_WIDE, "png")
 
