@@ -159,7 +159,7 @@ def test_figures_that_fail_cost_no_numbers(cosim_main, options, tmp_path, monkey
     def fail(*arguments):
         raise SimulationError("waveforms of layer0.0: no convergence")
 
-    monkeypatch.setattr("cosim.verbs.simulate.samples.record", fail)
+    monkeypatch.setattr("cosim.verbs.simulate.samples.record_signals", fail)
     code, out, _ = cosim_main("compare", *options, "-o", tmp_path)
     assert code == 0 and "states equal the software's" in " ".join(out.split())
     assert json.loads((tmp_path / "comparison.json").read_text())["samples"] == 2
