@@ -50,10 +50,8 @@ def load_ranged(source: Path | Network, ranges_from: TestData) -> Network:
     network = check_network(source) if isinstance(source, Network) else load_network(source)
     if ranges_from is None:
         return network
-    samples, origin = (
-        load_test_set(network, ranges_from),
-        "data" if isinstance(ranges_from, Mapping) else str(Path(ranges_from)),
-    )
+    samples = load_test_set(network, ranges_from)
+    origin = "data" if isinstance(ranges_from, Mapping) else str(Path(ranges_from))
     return replace(network, state_ranges=measure_state_ranges(network, samples.x, samples.lengths, origin))
 
 

@@ -415,14 +415,14 @@ def _failure(study: ChipStudy) -> Blocks:
 
 
 def _failure_text(failure: WrongSample) -> str:
-    labels, names = failure.labels, failure.labels.outputs
-    decided = ", ".join(f"{whose} {'none' if k == NO_CLASS else names[k]}" for whose, k in failure.decided.items())
+    labels = failure.labels
+    decided = ", ".join(f"{whose} {labels.class_of(k)}" for whose, k in failure.decided.items())
     metrics = ", ".join(
         f"{METRICS[metric].title} {METRICS[metric].format(failure.figures[metric])}" for metric in CHIP_METRICS
     )
     text = (
         f"Chip {failure.chip} has the lowest accuracy: {metrics}. Test sample {failure.sample} is of class "
-        f"{names[failure.wanted]}; decided: {decided}."
+        f"{labels.class_of(failure.wanted)}; decided: {decided}."
     )
     if labels.own is None:
         return text

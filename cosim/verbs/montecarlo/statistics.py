@@ -139,7 +139,7 @@ def pair(behavioral: Array, simulated: Array) -> Pair:
     half = quantile_t(difference) * difference.std(ddof=1) / len(difference) ** 0.5
     bias, correlation, bounds = difference.mean(), None, None
     if np.ptp(behavioral) > 0 and np.ptp(simulated) > 0 and len(difference) >= LEAST_PAIRED:
-        from scipy.stats import pearsonr  # as elsewhere, a second to load
+        from scipy.stats import pearsonr  # a second to load
 
         found = pearsonr(behavioral, simulated).confidence_interval(CONFIDENCE)
         correlation = float(np.corrcoef(behavioral, simulated)[0, 1])

@@ -98,11 +98,8 @@ def title_of(labels: WaveLabels) -> str:
     verdict = labels.verdict
     if verdict is None:
         return labels.title
-    shown = {
-        engine: "none" if place == NO_CLASS else labels.outputs[place] for engine, place in verdict.decided.items()
-    }
-    decided = ", ".join(f"{engine} {name}" for engine, name in shown.items())
-    name = labels.outputs[verdict.wanted]
+    decided = ", ".join(f"{engine} {labels.class_of(decision)}" for engine, decision in verdict.decided.items())
+    name = labels.class_of(verdict.wanted)
     return f"{labels.title}: test sample {verdict.sample} of class {name}\ndecided by {decided}"
 
 

@@ -28,7 +28,7 @@ from cosim.circuit.elements import Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
 from cosim.engines.behavioral.model import run_behavioral
-from cosim.engines.engine import Run, Waveforms, chosen_class
+from cosim.engines.engine import NO_CLASS, Run, Waveforms, chosen_class
 from cosim.engines.simulation.inference import run_bench
 from cosim.engines.simulation.read import drawn_power, read_plan
 from cosim.engines.simulation.testbench import encode_sample, inference_bench
@@ -161,7 +161,7 @@ def record_signals(design: Design, x: Array, names: Sequence[str], run: Run) -> 
     }
     threshold = STATE_LEVEL * bench.technology.supply
     states, logic = _states(design, waves, threshold), _logic(design, bench, waves.time)
-    lines = np.array([waves.voltage(net)[-1] for net in plan.lines]) > threshold
+    lines = np.array([waves.voltage(one)[-1] for one in plan.lines]) > threshold
     return ProbedInference(waves.time, vectors, dict(states), dict(logic), lines)
 
 
@@ -218,6 +218,10 @@ class WaveLabels:
         """Tell whether the memory has thresholds; one with an analog state has none."""
         return self.i_rise > 0
 
+    def class_of(self, decision: int) -> str:
+        """Return the name of the output that was decided, `none` for NO_CLASS."""
+        return "none" if decision == NO_CLASS else self.outputs[decision]
+
 
 @dataclass(frozen=True)
 class SampleDecisions:
@@ -247,10 +251,10 @@ def waves_of(
     """Return the waveforms and labels of a memory in a recorded run, as `draw_waveforms` needs them."""
     found = recorded.vectors
     waves = {"candidate": found[f"{cell}.candidate"], "state": found[f"{cell}.state"]}
-    return waves | ends_of(design, recorded), labels_of(design, cell, run)
+    return waves | shared_waves(design, recorded), labels_of(design, cell, run)
 
 
-def ends_of(design: Design, recorded: ProbedInference) -> dict[str, NDArray[np.float64]]:
+def shared_waves(design: Design, recorded: ProbedInference) -> dict[str, NDArray[np.float64]]:
     """Return the waveforms that every figure shows: `time`, `power`, `input.0`, ..., `output.0`, ..."""
     found, graph = recorded.vectors, design.graph
     return {
@@ -284,7 +288,7 @@ def judge_sample(
 ) -> SampleDecisions | None:
     """Return how software, behavioral equations and the run's engine decide the sample at `position`.
 
-    recorded: the run of the engine, whose class lines count before its readout. None where targets are real numbers.
+    recorded: the run of the engine; class lines, if any, override its readout. None where targets are real numbers.
     """
     if test_set.tolerance is not None:
         return None
@@ -304,7 +308,11 @@ def recorded_decision(design: Design, recorded: ProbedInference, timing: Timing,
     It is NO_CLASS where a chip with class lines shows none.
     """
     chosen = chosen_class(recorded.lines)
-    return decide(design.network, read_outputs(ends_of(design, recorded), timing, frames)) if chosen is None else chosen
+    return (
+        decide(design.network, read_outputs(shared_waves(design, recorded), timing, frames))
+        if chosen is None
+        else chosen
+    )
 
 
 def read_outputs(waves: Waves, timing: Timing, frames: int) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cosim.cells.blocks import BLOCKS
+from cosim.results.kept_page import read_page
 
 pytestmark = pytest.mark.usefixtures("unrendered_module")
 
@@ -67,7 +68,7 @@ def test_behavioral_needs_no_simulator(cosim_process, options, tmp_path):
     assert found["total"]["power_w"]["behavioral"]["mean"] > 1e-9
     assert found["rails"] == {}
     assert "ngspice" not in out
-    assert (tmp_path / "power.png").is_file()
+    assert read_page(tmp_path).pictures[0].content == (tmp_path / "power.png").read_bytes()
 
 
 def test_without_ngspice_the_behavioral_side_is_written(cosim_process, options, tmp_path):
