@@ -49,10 +49,10 @@ from cosim.verbs.provenance import calibration_origins
 from cosim.verbs.words import say_conditions
 
 _LEAST = 600  # pixels under which the picture's words cannot be read
-_CAPTION = "Grey: the cell's equation; red: as drawn, with the bias currents of that equation; blue: calibrated."
+_CAPTION = "Grey: the cell's equation; purple: as drawn, with the bias currents of that equation; blue: calibrated."
 _STAIRS = (
     "Input, output and supply power of a ladder that climbs to its top and comes down. Grey: the staircase asked for; "
-    "red: as drawn; blue: calibrated."
+    "purple: as drawn; blue: calibrated."
 )
 _PICO, _NANO, _MILLI = 1e12, 1e9, 1e3
 Style = Mapping[str, Any]  # of a line, as matplotlib names it
