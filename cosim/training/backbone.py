@@ -6,10 +6,12 @@ from importlib import import_module
 import torch
 from torch import Tensor, nn
 
+from cosim.base.errors import NetworkError
+from cosim.base.text import listed, shown
 from cosim.exchange.checkpoint import layer_kinds
 from cosim.network.layers import Layer, RecurrentLayer, ReluLayer
 from cosim.network.types import INPUT, DelayedSignal, InputEncoding, Network, Pooling, Readout, check_network
-from cosim.training.cells import GammaCell, RecurrentCell, as_array
+from cosim.training.cells import GammaCell, RecurrentCell, as_array, load_layer_
 from cosim.training.config import Architecture
 from cosim.training.hardware import Chips, GridLinear, LayerDevices, Lines
 from cosim.variation.sigma import SigmaParts
@@ -86,6 +88,30 @@ class HardwareNetwork(nn.Module):
     def cells(self) -> dict[str, RecurrentCell]:
         """Return the recurrent cells of the network in training, by the name of their layer."""
         return {name: layer for name, layer in self.layers.items() if isinstance(layer, RecurrentCell)}
+
+    def load_(self, network: Network) -> None:
+        """Set the torch module to what a network of the same architecture has learned, the inverse of `to_network`.
+
+        Raises NetworkError that names a layer which only one of the two has, which reads other signals, or whose kind,
+        shape or values differ; also for another delay, grid of weights or pooling.
+        """
+        for what, there, here in (
+            ("delayed signals", dict(network.late), self.late | self.fed_back),
+            ("a grid of weights", network.weight_grid, self.architecture.grid),
+            ("a pooling", network.readout.pooling, self.architecture.pooling),
+        ):
+            if there != here:
+                raise NetworkError(f"the network has {what} of {shown(there)}, and its settings {shown(here)}")
+        parts = {**dict(self.layers.items()), "readout": self.readout}
+        learned: dict[str, Layer | Readout] = {layer.name: layer for layer in network.layers}
+        learned["readout"] = network.readout
+        if parts.keys() != learned.keys():
+            raise NetworkError(f"the network has {listed(list(learned))}, and this architecture {listed(list(parts))}")
+        for name, module in parts.items():
+            if learned[name].sources != self.sources[name]:
+                there, here = (listed(one) for one in (learned[name].sources, self.sources[name]))
+                raise NetworkError(f"{name} reads {there} in the network, and {here} in this architecture")
+            load_layer_(name, module, learned[name])
 
     def set_epsilon(self, epsilon: float) -> None:
         """Use this epsilon in every recurrent layer for the next iterations of a training."""

@@ -41,6 +41,7 @@ from cosim.network.layers import (
     Layer,
     MinGruLayer,
     RecurrentLayer,
+    ReluLayer,
     SignedLayer,
     common_mode_offset,
     largest_beta,
@@ -331,19 +332,30 @@ class SignedCell(RecurrentCell):
     def load_(self, layer: SignedLayer) -> None:
         """Set this torch cell to what a network's layer has learned, the inverse of `to_layer`.
 
-        Raises NetworkError where the layer has values that such a cell cannot have, or a beta or alpha that depends on
-        the input.
+        Raises NetworkError where the layer has values that such a cell cannot have, or where only one of the two has a
+        beta or an alpha that depends on the input.
         """
-        if layer.weight_beta is not None or layer.weight_alpha is not None or self.beta_free is None:
-            raise NetworkError(f"{layer.name} has thresholds or an alpha that depend on the input, this module has not")
+        for name, weight, own in (("beta", layer.weight_beta, self.beta), ("alpha", layer.weight_alpha, self.alpha)):
+            if (weight is None) != (own is None):
+                has, lacks = ("the module", "the network") if weight is None else ("the network", "the module")
+                raise NetworkError(f"{layer.name}: {name} depends on the input in {has}, and not in {lacks}")
+        if layer.levels != self.levels:
+            here, there = self.levels or "any", layer.levels or "any"
+            raise NetworkError(f"{layer.name} stores {there} levels, and this module {here}")
         if layer.ends is not None or layer.initial is not None:
             raise NetworkError(
                 f"{layer.name} has ends or a start of its own, and this module begins at -1 and has no ends"
             )
-        _check_learned(layer, "alpha", layer.alpha, 1.0, 1.0)
-        _check_learned(layer, "bias_beta", np.abs(layer.bias_beta), self.width_min / 2)
         load_linear_(self.linear, layer)
-        self.beta_free.copy_(torch.from_numpy(np.abs(layer.bias_beta) - self.width_min / 2))
+        if self.alpha is None or layer.weight_alpha is None:
+            _check_learned(layer, "alpha", layer.alpha, 1.0, 1.0)
+        else:
+            _set_(self.alpha, layer.weight_alpha, layer.alpha)
+        if self.beta is not None and layer.weight_beta is not None:
+            _set_(self.beta, layer.weight_beta, layer.bias_beta)
+        elif self.beta_free is not None:
+            _check_learned(layer, "bias_beta", np.abs(layer.bias_beta), self.width_min / 2)
+            self.beta_free.copy_(torch.from_numpy(np.abs(layer.bias_beta) - self.width_min / 2))
         self.epsilon = layer.epsilon
 
 
@@ -365,11 +377,43 @@ def bound_loss(model: nn.Module, mismatch: MismatchModel | None = None) -> Tenso
 
 
 @torch.no_grad()
+def load_layer_(name: str, module: nn.Module, layer: Layer | Readout) -> None:
+    """Set a torch module to what a trained network's layer or readout has learned.
+
+    name: of the layer, for messages. Raises NetworkError where kinds or shapes differ, or where the layer has a value
+    that the module cannot have.
+    """
+    linear = module.linear if isinstance(module, RecurrentCell) else module
+    if isinstance(linear, GridLinear | nn.Linear) and linear.weight.shape != layer.weight.shape:
+        here, there = tuple(linear.weight.shape), layer.weight.shape
+        raise NetworkError(f"{name}.weight has shape {there} in the network and {here} in the module")
+    match module, layer:
+        case FirstQuadrantCell(), FirstQuadrantLayer():
+            module.load_(layer)
+        case SignedCell(), SignedLayer():
+            module.load_(layer)
+        case MinGruCell(), MinGruLayer():
+            module.load_(layer)
+        case GammaCell(), GammaLayer():
+            module.load_(layer)
+        case (GridLinear() | nn.Linear(), ReluLayer() | Readout()):
+            if module.bias is None and layer.bias.any():
+                raise NetworkError(f"{name} has a bias in the network, and none in the module")
+            load_linear_(module, layer)
+        case _:
+            raise NetworkError(f"a {type(module).__name__} cannot take over {name}, a {type(layer).__name__}")
+
+
+@torch.no_grad()
 def load_linear_(module: GridLinear | nn.Linear, layer: Layer | Readout) -> None:
     """Set a torch module's weight (outputs, inputs) and bias (outputs,) to those of a network's layer or readout."""
-    module.weight.copy_(torch.from_numpy(layer.weight))
+    _set_(module, layer.weight, layer.bias)
+
+
+def _set_(module: GridLinear | nn.Linear, weight: np.ndarray, bias: np.ndarray) -> None:
+    module.weight.copy_(torch.from_numpy(weight))
     if module.bias is not None:
-        module.bias.copy_(torch.from_numpy(layer.bias))
+        module.bias.copy_(torch.from_numpy(bias))
 
 
 LEARNED_TOLERANCE = 1e-6  # of single precision, in which cells are trained: sums of two numbers of about 1
@@ -516,6 +560,19 @@ class MinGruCell(RecurrentCell):
         top = None if self.top is None else np.full(len(self.linear.bias), self.top)
         return MinGruLayer(name, sources, weight, bias, weight_gate, bias_gate, top)
 
+    @torch.no_grad()
+    def load_(self, layer: MinGruLayer) -> None:
+        """Set this torch cell to what a network's layer has learned, the inverse of `to_layer`.
+
+        Raises NetworkError where the two have another form of the rate z.
+        """
+        own = np.inf if self.top is None else self.top
+        there = np.full(layer.width, np.inf) if layer.top is None else layer.top
+        if np.any(there != own):
+            raise NetworkError(f"{layer.name}.top is {there[there != own][0]:g}, and that of this module is {own:g}")
+        load_linear_(self.linear, layer)
+        _set_(self.gate, layer.weight_gate, layer.bias_gate)
+
 
 ORDER = 4  # tau-cells of a line: a width of half the delay
 SHORTEST, LONGEST = 2.0, 200.0  # frames, of a position at this order
@@ -560,3 +617,14 @@ class GammaCell(RecurrentCell):
         """Return what a torch cell has learned as a network's layer, numpy data in float64."""
         weight, bias = map(as_array, self.linear.rounded())
         return GammaLayer(name, sources, weight, bias, as_array(self.positions), np.full(len(bias), float(ORDER)))
+
+    @torch.no_grad()
+    def load_(self, layer: GammaLayer) -> None:
+        """Set this torch cell to what a network's layer has learned, the inverse of `to_layer`.
+
+        Raises NetworkError where the layer has another order, or a bias.
+        """
+        _check_learned(layer, "order", layer.order, float(ORDER), float(ORDER))
+        _check_learned(layer, "bias", layer.bias, 0.0, 0.0)
+        load_linear_(self.linear, layer)
+        self.log_position.copy_(torch.from_numpy(np.log(layer.position)))

@@ -3,19 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 from cosim.base.bounds import EPSILON, SEED, Bounds
 from cosim.base.claim import work_folder, work_path
 from cosim.base.errors import InputError
+from cosim.base.text import shown, shown_name
 from cosim.network.layers import MOST_LEVELS
-from cosim.network.types import Pooling
+from cosim.network.types import Network, Pooling
 from cosim.technology.scale import I_UNIT, MIN_WIDTH
 from cosim.variation.sigma import MismatchModel, SigmaParts
 
 Beta = Literal["fixed", "input"]
 CellKind = Literal["bmru", "cmru", "alphacmru"]
 Gate = Literal["exponential", "ratio"]
+Unit = Literal["first-quadrant", "signed", "mingru"]
 
 W_MAX = 4.0  # largest weight magnitude; on a grid of 1/8 that is 32 unit devices in a mirror
 ARCHITECTURE_BOUNDS = {
@@ -71,7 +73,7 @@ class Architecture:
     cells: int = 16
     layers: int = 2
     hidden: int = 0
-    unit: str = "first-quadrant"  # the kind of a recurrent layer, cosim.exchange.checkpoint.layer_kinds
+    unit: Unit = "first-quadrant"  # the kind of a recurrent layer, cosim.exchange.checkpoint.layer_kinds
     beta: Beta = "fixed"
     cell: CellKind = "cmru"
     pooling: Pooling = "mean"
@@ -138,6 +140,44 @@ def describe_config(config: TrainingConfig) -> dict[str, Any]:
         if not settings[option]:
             del settings[option]
     return settings
+
+
+def read_settings(network: Network, origin: str) -> tuple[Architecture, float | None]:
+    """Return the architecture and the final epsilon, None for a minGRU, with which `cosim train` trained a network.
+
+    origin: the network's file, for messages. Raises InputError for a network that has no settings of such a training,
+    or settings that no training can have.
+    """
+    settings = network.history.get("settings", {})
+    described = settings.get("architecture")
+    if not isinstance(described, dict):
+        raise InputError(
+            f"{origin}: the network has no settings of cosim train, and without them its architecture is unknown; go "
+            "on with load_ in a loop of your own (docs/how-to/own-training-loop.md)"
+        )
+    kinds = get_type_hints(Architecture)
+    for name, value in described.items():
+        if name not in kinds or not _is_of(value, kinds[name]):
+            raise InputError(
+                f"{origin}: settings.architecture.{shown_name(name)} is {shown(value)}, which no cosim train writes"
+            )
+    architecture, epsilon = Architecture(**described), settings.get("epsilon")
+    _check_architecture(architecture)
+    if epsilon is None:
+        return architecture, None if architecture.unit == "mingru" else 0.0
+    if not _is_of(epsilon, float):
+        raise InputError(f"{origin}: settings.epsilon must be a number or null, not {shown(epsilon)}")
+    EPSILON.check(f"{origin}: settings.epsilon", epsilon)
+    return architecture, float(epsilon)
+
+
+def _is_of(value: object, kind: Any) -> bool:  # noqa: ANN401
+    """Tell whether a JSON value is one that a field of this type can have; kind: a class, a union or a Literal."""
+    words = {word for one in (kind, *get_args(kind)) for word in get_args(one) if isinstance(word, str)}
+    if words:
+        return value in words if isinstance(value, str) else False
+    allowed = get_args(kind) or (kind,)
+    return type(value) in allowed or (float in allowed and type(value) is int)
 
 
 def check_bounds(record: object, bounds: Mapping[str, Bounds]) -> None:

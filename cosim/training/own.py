@@ -17,10 +17,10 @@ from torch import Tensor, nn
 
 from cosim.base.errors import InputError, NetworkError
 from cosim.base.text import listed, shown
-from cosim.network.layers import Array, FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
+from cosim.network.layers import Array, Layer, ReluLayer
 from cosim.network.types import INPUT, InputEncoding, Network, Pooling, Readout, check_network
 from cosim.training.backbone import encode
-from cosim.training.cells import FirstQuadrantCell, SignedCell, as_array, load_linear_
+from cosim.training.cells import FirstQuadrantCell, SignedCell, as_array, load_layer_
 from cosim.training.cells import bound_loss as bound_loss
 from cosim.training.cells import clip_ as clip_
 from cosim.training.config import Architecture, TrainingConfig, check_config
@@ -184,26 +184,10 @@ def load_(parts: Mapping[str, nn.Module], network: Network) -> None:
     if parts.keys() != learned.keys():
         raise NetworkError(f"load_: the network has {listed(list(learned))}; the parts are {listed(list(parts))}")
     for name, module in parts.items():
-        _load_part_(name, module, learned[name])
-
-
-def _load_part_(name: str, module: nn.Module, layer: Layer | Readout) -> None:
-    cell = module.cell if isinstance(module, CMRU) else module
-    linear = cell.linear if isinstance(cell, FirstQuadrantCell | SignedCell) else cell
-    if isinstance(linear, GridLinear | nn.Linear) and linear.weight.shape != layer.weight.shape:
-        here, there = tuple(linear.weight.shape), layer.weight.shape
-        raise NetworkError(f"load_: {name}.weight has shape {there} in the network and {here} in the module")
-    match cell, layer:
-        case FirstQuadrantCell(), FirstQuadrantLayer():
-            cell.load_(layer)
-        case SignedCell(), SignedLayer():
-            cell.load_(layer)
-        case (GridLinear() | nn.Linear(), ReluLayer() | Readout()):
-            if cell.bias is None and layer.bias.any():
-                raise NetworkError(f"load_: {name} has a bias in the network, and none in the module")
-            load_linear_(cell, layer)
-        case _:
-            raise NetworkError(f"load_: a {type(module).__name__} cannot take over {name}, a {type(layer).__name__}")
+        try:
+            load_layer_(name, module.cell if isinstance(module, CMRU) else module, learned[name])
+        except NetworkError as error:
+            raise NetworkError(f"load_: {error}") from None
 
 
 def _layer(name: str, module: nn.Module, sources: tuple[str, ...]) -> Layer:

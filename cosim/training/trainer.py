@@ -17,7 +17,8 @@ from torch import Tensor
 
 from cosim.base.bounds import SEED, Bounds, check_memory
 from cosim.base.claim import clear_work, own_file
-from cosim.base.errors import InputError, MappingError, naming_memory
+from cosim.base.errors import InputError, MappingError, NetworkError, naming_memory
+from cosim.base.text import listed
 from cosim.exchange.checkpoint import is_written_here, load_network, save_checkpoint
 from cosim.network.layers import (
     EpsilonLayer,
@@ -34,7 +35,7 @@ from cosim.network.reference import (
     value_distance,
 )
 from cosim.network.software_only import stays_software
-from cosim.network.types import Network
+from cosim.network.types import Network, hash_network
 from cosim.tasks.target import balanced_accuracy
 from cosim.tasks.task import Task, hold_out
 from cosim.training.backbone import BackboneOutput, HardwareNetwork, pool
@@ -148,13 +149,21 @@ class TrainingJob:
     """A training to do: its settings and its task.
 
     passing: is called with each point of the training curve; check: raises MappingError for a network that cannot be
-    compiled for its target, such as `cosim.compiler.passes.check_mapping`, None to accept every network.
+    compiled for its target, such as `cosim.compiler.passes.check_mapping`, None to accept every network; start: a
+    trained network whose weights and input encoding the training begins with, None for random weights.
     """
 
     config: TrainingConfig
     task: Task
     passing: Passing | None = None
     check: Check | None = None
+    start: Network | None = None
+
+    @property
+    def settings(self) -> State:
+        """Return the settings of the training as plain values for files, and the hash of the network to begin with."""
+        begun = {} if self.start is None else {"from": hash_network(self.start)}
+        return describe_config(self.config) | begun
 
 
 def train(
@@ -174,7 +183,7 @@ def run_job(job: TrainingJob, path: Path, progress: LoopProgress | None = None, 
     """
     check_config(job.config)
     with one_thread(), own_file(path), naming_memory("training", "take a smaller --batch, or fewer or shorter samples"):
-        if resume and (done := find_finished(job.config, job.task, path)) is not None:
+        if resume and (done := find_finished(job, path)) is not None:
             clear_work(path)
             return done
         if not resume:
@@ -228,7 +237,7 @@ def train_seeds(
             return done
         for seed, tell in over_seeds(seeds, job.config.iterations, progress):
             own, kept = replace(job, config=replace(job.config, seed=seed)), seed_path(path, seed)
-            if resume and kept.is_file() and find_finished(own.config, job.task, kept) is None:
+            if resume and kept.is_file() and find_finished(own, kept) is None:
                 raise other_training(kept)
             found[seed] = run_job(own, kept, tell, resume=resume)
         figures = {seed: one.history["figures"] for seed, one in found.items()}
@@ -247,12 +256,12 @@ def _rank(figures: Figures, seed: int) -> tuple[bool, float, int]:
 
 def _all_finished(job: TrainingJob, seeds: Sequence[int], path: Path) -> Network | None:
     """Return the network that a training of these seeds has left in `path`; None for a missing or another file."""
-    configs = [replace(job.config, seed=seed) for seed in seeds]
-    return next((one for config in configs if (one := find_finished(config, job.task, path, seeds)) is not None), None)
+    each = [replace(job, config=replace(job.config, seed=seed)) for seed in seeds]
+    return next((one for own in each if (one := find_finished(own, path, seeds)) is not None), None)
 
 
-def find_finished(config: TrainingConfig, task: Task, path: Path, seeds: Sequence[int] = ()) -> Network | None:
-    """Return the network of a finished training with these settings and data, None if the file has no such one.
+def find_finished(job: TrainingJob, path: Path, seeds: Sequence[int] = ()) -> Network | None:
+    """Return the network of a job's finished training, with these settings and data; None if the file has no such one.
 
     seeds: all seeds of the training among whose networks this one was chosen, empty for a training with one seed.
     """
@@ -261,7 +270,7 @@ def find_finished(config: TrainingConfig, task: Task, path: Path, seeds: Sequenc
     network = load_network(path)
     if set(network.history.get("seeds", ())) != set(map(str, seeds)):
         return None
-    wanted = json.loads(json.dumps({"settings": describe_config(config), "data": data_fingerprint(task)}))
+    wanted = json.loads(json.dumps({"settings": job.settings, "data": data_fingerprint(job.task)}))
     same = all(network.history.get(part) == value for part, value in wanted.items())
     return network if same and "figures" in network.history else None
 
@@ -284,13 +293,13 @@ class HardwareProblem(Problem[HardwareNetwork]):
     def __init__(self, job: TrainingJob) -> None:
         config, task = job.config, job.task
         self.job, self.config, self.task = job, config, task
-        self.model = _initial_backbone(config, task)
+        self.model = _initial_backbone(job)
         if config.spread is not None:
             counted = config.spread if config.margin_sigma > 0 else None
             self.model.set_devices(counted, config.spread if config.device_noise else None)
         self.seed, self.epsilon = config.seed, config.epsilon
         self.descent = seed_paper_descent(config.iterations, config.learning_rate)
-        self.settings, self.data = describe_config(config), data_fingerprint(task)
+        self.settings, self.data = job.settings, data_fingerprint(task)
         self.generator = torch.Generator().manual_seed(config.seed)
         held = hold_out(task, config.seed)
         self.fit, self.held = samples_of(task, ~held), samples_of(task, held)
@@ -412,12 +421,13 @@ def refusal(network: Network, check: Check | None) -> str:
     return ""
 
 
-def initial_network(config: TrainingConfig, task: Task) -> Network:
+def initial_network(job: TrainingJob) -> Network:
     """Return the network of a training before its first step, with the final epsilon.
 
     Its state ranges are those before the first step, too.
     """
-    network = _as_network(_initial_backbone(config, task), config, task)
+    config, task = job.config, job.task
+    network = _as_network(_initial_backbone(job), config, task)
     return replace(network, state_ranges=measure_state_ranges(network, task.x_train[:0], task.len_train[:0]))
 
 
@@ -427,12 +437,40 @@ def _as_network(backbone: HardwareNetwork, config: TrainingConfig, task: Task) -
     return backbone.to_network(task.name, task.labels, regression=not task.labels)
 
 
-def _initial_backbone(config: TrainingConfig, task: Task) -> HardwareNetwork:
+def _initial_backbone(job: TrainingJob) -> HardwareNetwork:
+    config, task = job.config, job.task
     check_limits(config, task)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
+        if job.start is not None:
+            check_start(job.start, task)
+            backbone = HardwareNetwork(config.architecture, job.start.encoding, task.outputs)
+            try:
+                backbone.load_(job.start)
+            except NetworkError as error:
+                raise InputError(f"the network to begin with: {error}") from None
+            return backbone
         encoding = task.encoding(ramp=config.architecture.ramp, levels=config.architecture.input_levels)
         return HardwareNetwork(config.architecture, encoding, task.outputs)
+
+
+def check_start(start: Network, task: Task) -> None:
+    """Raise InputError where a network does not read the features of a task, or does not know its classes."""
+    features = task.x_train.shape[2]
+    if start.encoding.features != features:
+        raise InputError(
+            f"the network to begin with reads {start.encoding.features} features and samples of {task.name} have "
+            f"{features}; go on with a network of the same task"
+        )
+    if start.labels != tuple(task.labels) or len(start.readout.bias) != task.outputs:
+        raise InputError(
+            f"the network to begin with has {_outputs(start.labels, len(start.readout.bias))}, and {task.name} "
+            f"{_outputs(task.labels, task.outputs)}; go on with a network of the same task"
+        )
+
+
+def _outputs(labels: tuple[str, ...], count: int) -> str:
+    return f"the classes {listed(labels)}" if labels else f"{count} real-valued outputs"
 
 
 _FLOAT = 4  # byte

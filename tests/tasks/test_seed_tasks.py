@@ -266,10 +266,10 @@ def test_reviews_are_bytes(tmp_path):
 def test_the_hardware_trainer_refuses_tokens():
     pytest.importorskip("torch")
     from cosim.training.config import TrainingConfig
-    from cosim.training.trainer import initial_network
+    from cosim.training.trainer import TrainingJob, initial_network
 
     with pytest.raises(InputError, match="task listops gives the index of one of 15 tokens at each step, which the"):
-        initial_network(TrainingConfig(), generate_listops_task(n_train=20, n_test=5))
+        initial_network(TrainingJob(TrainingConfig(), generate_listops_task(n_train=20, n_test=5)))
 
 
 def test_a_task_with_a_target_at_each_step_is_none_for_the_hardware():

@@ -108,7 +108,7 @@ def changed(**fields):
          r"layer1.beta_hi - beta_lo\[2\] is 0.1, and that of this module is at least 0.2"),
         (lambda: changed(name="other"), "the network has hidden, layer2, other, readout; the parts are hidden, layer1"),
         (lambda: changed(weight=np.zeros((4, 9))), r"layer1.weight has shape \(4, 9\) in the network and \(4, 5\)"),
-        (lambda: Own(signed=True, grid=0.125).network(), "a CMRU cannot take over layer1, a SignedLayer"),
+        (lambda: Own(signed=True, grid=0.125).network(), "a FirstQuadrantCell cannot take over layer1, a SignedLayer"),
     ],
 )  # fmt: skip
 def test_a_network_that_modules_cannot_take_over(network, message):

@@ -1,7 +1,7 @@
 """Command `cosim train`: train a network for a task, and write a checkpoint from which a circuit can be compiled."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 EXTRA = install_command("train")
-CHIPS, MOST_SAMPLES = 50, 100  # of the circuit, and test samples of each, that a training ends with
+CHIPS, MOST_SAMPLES = 50, 500  # of the circuit, and test samples of each, that a training ends with
 _OBSTACLE = "this network cannot be compiled, only trained and inspected: "
 _A, _C = Architecture(), TrainingConfig()
 
@@ -123,6 +123,10 @@ class TrainOptions:
     iterations: int = _setting("iterations", "Gradient steps.")
     batch: int = _setting("batch", "Samples a step.", DESCENT)
     learning_rate: float = _setting("learning_rate", "Peak learning rate.", DESCENT, flags=("--lr",))
+    start: Path | None = option(
+        "Network of cosim train to begin with, not random weights; its architecture and epsilon are kept.", FILE, None,
+        DESCENT, flags=("--from",),
+    )  # fmt: skip
     seed: int = _setting("seed", "Seed of weights, batches and noise.")
     seeds: int = option("How many, from --seed on; the best is kept.", Integer(SEEDS), 1)
     tensorboard: Path | None = board_option()
@@ -146,12 +150,15 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
 
     if options.data is None and (options.task or "").endswith(".npz"):
         options = replace(options, task="npz", data=Path(options.task or ""))
+    options, start = begin_with(options)
     name, config = check_task(options.task), complete_config(options)
     check_config(config)
     output = options.output
     if output.suffix not in (".pt", ".npz"):
         raise InputError(f"--output must end in .pt or .npz, not {output.name!r}")
     check_output(output)
+    if options.start is not None and output.exists() and output.samefile(options.start):
+        raise InputError(f"--output {shown_path(output)} is the network of --from; choose another file with -o")
     check = circuit_check(options)
     seeds = range(config.seed, config.seed + options.seeds)
     kept = [output] if options.seeds == 1 else [seed_path(output, seed) for seed in seeds]
@@ -161,11 +168,12 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
             from cosim.training.trainer import TrainingJob, initial_network
 
         loaded = load_task(name, options.data)
-        known = describe_obstacle(initial_network(config, loaded), output)
+        job = TrainingJob(config, loaded, None, check, start)
+        known = describe_obstacle(initial_network(job), output)
         for text in (*describe_constants(loaded), *known):
             warn(text)
         with writing_board(options.tensorboard) as passing:
-            best = _train(TrainingJob(config, loaded, passing, check), seeds, output, session)
+            best = _train(replace(job, passing=passing), seeds, output, session)
     figures = best.history["figures"]
     lines = format_seeds(best) if len(seeds) > 1 else []
     session.echo("\n".join([*lines, *format_result(best, output)]))
@@ -301,6 +309,31 @@ def _format_chips(chips: dict[str, float]) -> str:
     else:
         score = f"mean absolute error {chips['test_mae']:.4g} on average, {chips['test_mae_worst']:.4g} on the worst"
     return f"{chips['count']} chips that vary: {score}"
+
+
+def begin_with(options: TrainOptions) -> "tuple[TrainOptions, Network | None]":
+    """Return the options with the architecture and the epsilon of the network that --from names, and this network.
+
+    Raises InputError for a network that `cosim train` did not make, and for an option that is not at its default and
+    asks for another architecture.
+    """
+    from cosim.exchange.checkpoint import load_network
+    from cosim.training.config import read_settings
+
+    if options.start is None:
+        return options, None
+    network = load_network(options.start)
+    architecture, epsilon = read_settings(network, shown_path(options.start))
+    for name, value in asdict(architecture).items():
+        asked = getattr(options, name)
+        if asked not in (value, getattr(_A, name)):
+            word = f"--{'no-' if asked is False else ''}{name.replace('_', '-')}"
+            raise InputError(
+                f"{word} is {asked}, and {shown_path(options.start)} has {value}; --from keeps the architecture: leave "
+                f"{word} out"
+            )
+    epsilon = epsilon if options.epsilon is None else options.epsilon
+    return replace(options, **asdict(architecture), epsilon=epsilon), network
 
 
 def complete_config(options: TrainOptions) -> TrainingConfig:
