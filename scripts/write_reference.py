@@ -43,6 +43,7 @@ JSON_FILES = (  # name, verbs that write it, module:class of its content
     ("signoff.json", "signoff", "cosim.verbs.signoff.study:SignOff"),
     ("sweep.json", "sweep", "cosim.verbs.sweep.study:SweepSummary"),
     ("explore.json", "explore", "cosim.verbs.explore.study:Exploration"),
+    ("harden.json", "harden", "cosim.verbs.harden.study:Hardening"),
     ("diff.json", "diff -o", "cosim.verbs.diff.difference:Difference"),
     ("margins.json", "compile --margins", "cosim.verbs.compile.margins:Margins"),
     ("the file of --json", "sensitivity", "cosim.verbs.sensitivity.study:Sensitivities"),

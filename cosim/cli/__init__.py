@@ -28,6 +28,7 @@ GROUPS = {  # heading of the help text -> verb -> what it does
         "layout": "Draw the mask of a trained network, and check it.",
     },
     "Make it better": {
+        "harden": "Train, enlarge and trim a circuit until enough chips work.",
         "trim": "Set converters at the bias pins of chips, and count again.",
         "sweep": "Run a verb at every value of one or two of its options.",
         "explore": "Search for the cheapest circuits that still work.",

@@ -83,6 +83,7 @@ GO_ON = {
     "montecarlo": _CONTINUES,
     "sweep": _CONTINUES,
     "explore": _CONTINUES,
+    "harden": _CONTINUES,
     "signoff": _CONTINUES,
     "trim": _CONTINUES,
     "characterize": f"{_ANEW}, that of a ladder continues",

@@ -1,4 +1,4 @@
-"""Runs of one verb (command of cosim) by another, sweep or explore, each in its own folder with other options."""
+"""Runs of one verb (command of cosim) by another: sweep, explore or harden. Each has its own folder and options."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from cosim.base.text import json_object
 from cosim.cli import load_verb
 from cosim.cli.help import Verb
 from cosim.cli.option_names import spell_options
+from cosim.cli.session import StoppedError
 from cosim.cli.settings import NO_SETTING, setting_name
 from cosim.cli.verb import call, parse, with_values
 from cosim.verbs.sweep.study import Value
@@ -55,6 +56,8 @@ class InnerVerb:
             result = call(self.command, options, fresh=self.fresh)
             if result.error is not None:
                 raise result.error
+        except StoppedError:
+            raise
         except CosimError as error:
             return spell_options(str(error)), {}
         except click.ClickException as error:

@@ -21,6 +21,7 @@ SMALLER = (  # what makes a command short; the last that is given counts
     (r"^(compare|simulate(?!.*--sample )|power)\b", "--samples 2"),
     (r"^(compare|montecarlo)\b.*(--engine batch|--transistors)", "--audit 0"),
     (r"^explore\b", "--trials 1 --round 1 --behavioral"),
+    (r"^harden\b", "--iterations 20 --area-max 1 --behavioral --chips 6 --samples 20 --yield 0.1"),
     (r"^characterize ladder\b", "--sequences 1 --steps 3 --rungs 2"),
     (r"^demo\b", ""),
 )

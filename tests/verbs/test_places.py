@@ -34,6 +34,10 @@ FOLDERS = {  # verb -> arguments, and a file that is in its folder afterwards
         (NET, *CHIPS, "--chips", "2", "--vary", "i-unit=1n,2n", "--trials", "2", "--behavioral"),
         "explore.json",
     ),
+    "harden": (
+        (NET, *CHIPS, "--chips", "2", "--iterations", "0", "--behavioral"),
+        "harden.json",
+    ),
     "demo": (("--samples", "1", "-j", "1"), "comparison.json"),
     "signoff": ((NET, "--data", DATA, "--plan", "../plan.toml", "--samples", "1", "-j", "1"), "signoff.json"),
     "layout": ((NET, "--technology", "gf180mcu"), "layout.gds"),
@@ -52,7 +56,7 @@ PRINTED = {  # verb -> arguments
     "sensitivity": (NET, "--data", DATA),
 }
 NEEDS = {"train": "torch", "backbone": "torch", "reproduce": "torch", "demo": "torch", "explore": "optuna",
-         "sensitivity": "numba", "signoff": "numba"}  # fmt: skip
+         "harden": "torch", "sensitivity": "numba", "signoff": "numba"}  # fmt: skip
 NGSPICE = ("simulate", "compare", "characterize", "demo", "signoff", "sensitivity", "calibrate")
 SLOW = ("calibrate", "sensitivity", "signoff")  # a minute and more where no device table is kept
 QUICK = ("compile", "reproduce", "diff")  # the others: one place by default

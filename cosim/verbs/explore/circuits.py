@@ -1,4 +1,4 @@
-"""Knobs of a search, and the circuits that a search tries with them.
+"""Knobs of a search, and the circuits that a search or a hardening tries with them.
 
 A knob is an option that shapes the circuit, or a drawn size, together with a range or some values. A circuit's chips
 are run by cosim montecarlo or trim, the nominal circuit on transistors by compare.
@@ -13,13 +13,14 @@ from pathlib import Path
 import click
 
 from cosim.base.bounds import AREA, Bounds
-from cosim.base.errors import InputError
+from cosim.base.errors import InputError, MissingToolError
 from cosim.base.quantities import format_quantity
 from cosim.cli import load_verb
+from cosim.cli.progress import say
 from cosim.cli.settings import NO_SETTING, setting_name
 from cosim.cli.types import Integer, Number, Quantity
 from cosim.cli.verb import with_values
-from cosim.engines.table import BATCH
+from cosim.engines.table import BATCH, simulator_named
 from cosim.results.metrics import METRICS, Estimate
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
 from cosim.technology.types import HOLD_CAPACITANCE
@@ -53,6 +54,14 @@ _RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
 TECHNOLOGIES = "technologies"  # folder
 _TRIMMED = ("yield", "accuracy", "power")
 _COMPARED = ("accuracy", "task_agreement", "state_agreement", "power")
+_OURS = {
+    "engine": "chips run by the behavioral model, a choice on transistors",
+    "transistors": "chips run by the behavioral model, a choice on transistors",
+    "replay": "it replays one chip",
+    "shard": "a circuit is judged by all of its chips; give --dask for more machines",
+    "contributions": "give it to cosim montecarlo",
+    "output": "it is the verb's own; give it before what goes to montecarlo",
+}
 _CHIPS = ("noise", "spec")  # of montecarlo; compare has them, too, and takes them otherwise
 
 
@@ -138,7 +147,7 @@ def _usual(param: click.Option) -> Value | None:
 
 @dataclass(frozen=True)
 class Circuits:
-    """The circuits that a search tries: runs them by other verbs, in subfolders of the search's folder.
+    """The circuits that a search or a hardening tries: runs them by other verbs, in subfolders of its folder.
 
     chips: montecarlo's command line as it was typed; specs: what a chip must do; output: folder of the search; audit:
     number of samples of a transistor run that ngspice checks.
@@ -158,6 +167,11 @@ class Circuits:
     def again(self, tried: SearchTrial) -> Estimate | None:
         """Return a trial's yield on an equal number of fresh chips, which the search has not used to choose."""
         return self._chips(f"fresh-{tried.number:03d}", tried.values, self._fresh)[1].get("yield")
+
+    def predict(self, number: int, values: dict[str, Value], factor: float) -> dict[str, Estimate]:
+        """Return the figures of a circuit's chips with the mismatch of devices `factor` times as large, as drawn."""
+        area = factor * float(self.chips.options.area)
+        return self._chips(f"predicted-{number:03d}-{factor:g}", values, {"area": area})[1]
 
     def count(self, tried: SearchTrial, chips: int) -> Estimate | None:
         """Return a trial's yield on transistors, on the first `chips` fresh chips; None where they could not be run."""
@@ -251,6 +265,40 @@ class Circuits:
         return path
 
 
+def read_chips(verb: str, words: Sequence[str], *, jobs: int, fresh: bool) -> InnerVerb:
+    """Read montecarlo's command line, as it was typed behind another verb, which draws chips of several circuits.
+
+    verb: for messages. Raises InputError for an option that this verb sets itself.
+    """
+    inner = read_inner("montecarlo", words, jobs=jobs, fresh=fresh)
+    if ours := next((name for name in _OURS if inner.given.get(name) is not None), None):
+        raise InputError(f"--{ours} is none of cosim {verb}: {_OURS[ours]}")
+    return inner
+
+
+def check_transistors() -> None:
+    """Check that the engine for transistors is installed; raises MissingToolError."""
+    try:
+        simulator_named(BATCH).check()
+    except MissingToolError as error:
+        raise MissingToolError(f"{error}; or give --behavioral") from None
+
+
+def software_spec(inner: InnerVerb) -> str:
+    """Return the default spec of a search: an accuracy at most 5 points below the software's on the same samples."""
+    from cosim.network.reference import pool_readout, run_reference
+    from cosim.verbs.loading import draw_samples, load_ranged
+    from cosim.verbs.montecarlo.spec import spec_near
+
+    options, network = inner.options, load_ranged(inner.network, None)
+    test_set = draw_samples(network, options.data, options.samples, options.seed, say).tolerating(options.tolerance)
+    pooled = pool_readout(
+        run_reference(network, test_set.x, test_set.lengths).readout, test_set.lengths, network.readout.pooling
+    )
+    right = float(test_set.same(test_set.answers(pooled), test_set.y).mean())
+    return spec_near(right, "the network").text
+
+
 def derived_technology(base: str, values: Mapping[str, Value]) -> tuple[str, str]:
     """Return (name, content) of a technology file with the drawn sizes among `values`; name '' if none differs."""
     areas = {group: value for knob, group in DRAWN.items() if (value := values.get(knob, 1.0)) != 1.0}
@@ -278,7 +326,11 @@ def check_base(given: Mapping[str, object], knobs: tuple[str, ...]) -> None:
             f"--vary {drawn[0]}: sizes are varied of one technology that comes with cosim, "
             f"{', '.join(technology_names())}, not {technology}; leave --vary {drawn[0]} out, or its sizes in a file"
         )
-    trim = {setting_name(one) for one in load_verb("trim").params}
-    strange = [name for name in given if name not in trim and name != "dask"]
-    if BITS in knobs and strange:
-        raise InputError(f"--vary {BITS}: cosim trim has no --{strange[0]}; leave one of them out")
+    if BITS in knobs and (strange := unknown_to_trim(given)):
+        raise InputError(f"--vary {BITS}: cosim trim has no --{strange}; leave one of them out")
+
+
+def unknown_to_trim(given: Mapping[str, object]) -> str:
+    """Return the name of the first typed option of montecarlo that `cosim trim` does not have, '' for none."""
+    known = {setting_name(one) for one in load_verb("trim").params}
+    return next((name for name in given if name not in known and name != "dask"), "")

@@ -15,24 +15,15 @@ from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer
 from cosim.cli.verb import Result, argument, option, switch, verb
-from cosim.engines.table import BATCH
 from cosim.verbs.common import check_outputs, json_option, output_option
 from cosim.verbs.explore.study import BITS, DEFAULT_OBJECTIVES, OBJECTIVES
-from cosim.verbs.inner import InnerVerb, describe_network, fixed_options, read_inner
+from cosim.verbs.inner import InnerVerb, describe_network, fixed_options
 
 if TYPE_CHECKING:
     from cosim.verbs.explore.circuits import Circuits
     from cosim.verbs.explore.study import Exploration, Knob, SearchTrial
 
 LEAST_YIELD = 0.5
-_OURS = {
-    "engine": "chips run by the behavioral model, the front on transistors",
-    "transistors": "chips run by the behavioral model, the front on transistors",
-    "replay": "it replays one chip",
-    "shard": "a trial needs all of its chips; give --dask for more machines",
-    "contributions": "give it to cosim montecarlo",
-    "output": "it is the search's own; give it before what goes to montecarlo",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +66,12 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
     explore.json, .csv, .png, .svg, and report.html. The same command continues a search, also with more --trials.
     """
     from cosim.results.kept_page import read_page
-    from cosim.verbs.explore.circuits import check_base, read_knobs
+    from cosim.verbs.explore.circuits import check_base, check_transistors, read_chips, read_knobs
     from cosim.verbs.explore.page import write_exploration
     from cosim.verbs.explore.search import Search, explore, open_search, optuna
 
     library, output = optuna(), options.output
-    inner = _read_chips(options, fresh=session.fresh)
+    inner = read_chips("explore", options.rest, jobs=options.jobs, fresh=session.fresh)
     given = inner.given
     knobs = read_knobs(options.vary or usual_knobs(given), inner.command)
     check_base(given, tuple(knob.option for knob in knobs))
@@ -89,7 +80,7 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
         raise InputError(f"--{both} is both fixed and varied with --vary {both}; leave one of them out")
     check_outputs("explore", output, options.json_file)
     if not options.behavioral:
-        _check_engine()
+        check_transistors()
     circuits, least = _circuits(options, inner)
     objectives = tuple(dict.fromkeys(options.objectives)) or DEFAULT_OBJECTIVES
     session.take_folder("explore", output)
@@ -112,14 +103,6 @@ def run(options: ExploreOptions, session: VerbSession) -> Result:
         report=f"report: {output / 'report.html'}   picture: {output / 'explore.png'}",
         fault=None if found.front else "",
     )
-
-
-def _read_chips(options: ExploreOptions, *, fresh: bool) -> InnerVerb:
-    """Read the options of montecarlo, as typed. Raises InputError for an option that the search sets itself."""
-    inner = read_inner("montecarlo", options.rest, jobs=options.jobs, fresh=fresh)
-    if ours := next((name for name in _OURS if inner.given.get(name) is not None), None):
-        raise InputError(f"--{ours} is none of a search: {_OURS[ours]}")
-    return inner
 
 
 def usual_knobs(given: Mapping[str, object]) -> tuple[str, ...]:
@@ -156,20 +139,9 @@ def _checksum(data: object) -> str:
     return file_checksum(data) if isinstance(data, Path) and data.is_file() else ""
 
 
-def _check_engine() -> None:
-    """Check that the engine for transistors is installed; raises MissingToolError."""
-    from cosim.base.errors import MissingToolError
-    from cosim.engines.table import simulator_named
-
-    try:
-        simulator_named(BATCH).check()
-    except MissingToolError as error:
-        raise MissingToolError(f"{error}; or give --behavioral") from None
-
-
 def _circuits(options: ExploreOptions, inner: InnerVerb) -> "tuple[Circuits, float]":
     """Return the circuits that the search tries, and the least yield of a choice; raises InputError for other specs."""
-    from cosim.verbs.explore.circuits import Circuits
+    from cosim.verbs.explore.circuits import Circuits, software_spec
     from cosim.verbs.montecarlo.spec import parse_spec
 
     if any(text.endswith(".toml") for text in options.specs):
@@ -178,24 +150,9 @@ def _circuits(options: ExploreOptions, inner: InnerVerb) -> "tuple[Circuits, flo
     floors = [spec for spec in specs if spec.metric == "yield"]
     if wrong := next((spec.text for spec in floors if not spec.at_least), None):
         raise InputError(f"--spec {wrong}: the least yield of a choice is yield>=, such as yield>=50%")
-    wanted = tuple(spec.text for spec in specs if spec.metric != "yield") or (_default_spec(inner),)
+    wanted = tuple(spec.text for spec in specs if spec.metric != "yield") or (software_spec(inner),)
     least = max((spec.limit for spec in floors), default=LEAST_YIELD)
     return Circuits(inner, wanted, options.output, options.audit), least
-
-
-def _default_spec(inner: InnerVerb) -> str:
-    """Return the default spec: an accuracy at most 5 points below the software's on the same samples."""
-    from cosim.network.reference import pool_readout, run_reference
-    from cosim.verbs.loading import draw_samples, load_ranged
-    from cosim.verbs.montecarlo.spec import spec_near
-
-    options, network = inner.options, load_ranged(inner.network, None)
-    test_set = draw_samples(network, options.data, options.samples, options.seed, say).tolerating(options.tolerance)
-    pooled = pool_readout(
-        run_reference(network, test_set.x, test_set.lengths).readout, test_set.lengths, network.readout.pooling
-    )
-    right = float(test_set.same(test_set.answers(pooled), test_set.y).mean())
-    return spec_near(right, "the network").text
 
 
 def _about(

@@ -473,7 +473,12 @@ def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, st
         what, command = words[cure.name]
         expected = f"{cure.passed} of {cure.chips} chips {within((cure.low, cure.high))}, by the equations"
         found.append((f"{what}: {expected}", command))
-    found.append(("training with chips that vary", f"cosim train TASK --variation {kind} {technology}"))
+    found.append(
+        (
+            "training on chips that vary, then larger devices, then trim bits, until 95 % of the chips work",
+            f"cosim harden {network} {technology}",
+        )
+    )
     return found
 
 

@@ -13,10 +13,10 @@ from cosim.cli.verb import FILE, Result, argument, verb
 
 KEPT = (
     "comparison.json", "pvt.json", "power.json", "trim.json", "design.json", "sweep.json", "explore.json",
-    "signoff.json", "page.json", "diff.json", "search.json", "simulation.npz", "pvt.npz", "power.npz", "wires.csv",
-    "positions.csv",
+    "harden.json", "signoff.json", "page.json", "diff.json", "search.json", "simulation.npz", "pvt.npz", "power.npz",
+    "wires.csv", "positions.csv",
 )  # fmt: skip
-_WITHIN = ("sweep", "explore", "signoff")  # have runs in folders of their own
+_WITHIN = ("sweep", "explore", "harden", "signoff")  # have runs in folders of their own
 AGAIN = "the same command writes it again"
 
 
@@ -31,7 +31,8 @@ def run(options: VerifyOptions, session: VerbSession) -> Result:
     """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
 
     FOLDER is the store of montecarlo, or a folder of compile, layout, simulate, compare, power, trim, characterize or
-    demo, or that of sweep, explore or signoff with all that is in it. The exit status is 1 if anything is damaged.
+    demo, or that of sweep, explore, harden or signoff with all that is in it. The exit status is 1 if anything is
+    damaged.
     """
     from cosim.base.settings import read_settings
 

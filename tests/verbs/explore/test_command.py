@@ -196,7 +196,7 @@ def test_knobs_that_are_refused(texts, said):
     ("more", "said"),
     [
         (("--i-unit", "1n"), "--i-unit is both fixed and varied"),
-        (("--engine", "batch"), "--engine is none of a search"),
+        (("--engine", "batch"), "--engine is none of cosim explore"),
         (("--spec", "yield<=0.5"), "the least yield of a choice is yield>="),
         (("--spec", "own.toml"), "a search takes no file of specs"),
         (("--vary", "cell-area=1,2", "--technology", "own.toml"), "sizes are varied of one technology that comes with"),

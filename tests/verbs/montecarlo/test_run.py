@@ -389,7 +389,7 @@ def test_a_low_yield_comes_with_what_helps_and_its_commands(trial):
         "What helps 3 times the area of all devices: 45 of 50 chips [78.3 %, 96.8 %], by the equations",
         f"cosim montecarlo own.pt {place} --area",
         f"set chip by chip: 45 of 50 chips [78.3 %, 96.8 %], by the equations cosim trim own.pt {place}",
-        f"training with chips that vary cosim train TASK --variation local {place}",
+        f"then trim bits, until 95 % of the chips work cosim harden own.pt {place}",
     ):
         assert wanted in text, wanted
     assert ("the nominal circuit loses" in text) == (summary.software_accuracy - summary.nominal.accuracy > 0.05)

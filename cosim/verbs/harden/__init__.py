@@ -1,0 +1,1 @@
+"""cosim harden: train, enlarge and trim a network's circuit until enough chips work."""

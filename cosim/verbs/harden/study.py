@@ -1,0 +1,273 @@
+"""Steps of a hardening: the circuit as given, then trained on chips that vary, with larger devices, with trim bits.
+
+Each step is one circuit whose chips the behavioral model counts. The steps end at the first circuit that has the yield
+that is asked for. Its yield, and that of the circuit as given, are then counted again on chips that no step has seen.
+
+Fields of `Hardening` are the keys of harden.json, see `json_object`: fractions, SI units and um2.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cosim.cli.progress import say
+from cosim.results.metrics import Estimate, percent, within
+from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
+from cosim.verbs.explore.circuits import Circuits, unknown_to_trim
+from cosim.verbs.explore.study import BITS, DRAWN, SearchTrial, shown_figure
+from cosim.verbs.sweep.study import Value
+
+AS_GIVEN = "as given"
+FACTORS = (1.25, 1.5, 2.0, 3.0, 4.0)  # of the drawn area of a group of devices
+TRIM_BITS = (2, 3, 4)  # of the converters; docs/how-to/better-yield.md has what more of them bring
+_GROUPS = ("cell-area", "mirror-area")  # the devices that deviate on a signal's way
+
+
+@dataclass(frozen=True)
+class HardeningStep:
+    """One circuit that a hardening tried.
+
+    change: how it differs from the circuit that it improves on, in words; network: its file, below the folder of the
+    hardening, or the name of the given file; circuit: what was drawn, its figures, or the reason why it was not
+    possible.
+    """
+
+    change: str
+    network: str
+    circuit: SearchTrial
+
+
+@dataclass(frozen=True)
+class Hardening:
+    """The result of a hardening, the content of harden.json.
+
+    options: of montecarlo, without defaults; training: settings of the training, empty where none was asked for; spec:
+    what a chip must do; least_yield: share of the chips that must do it; area_max: largest area, over that of the
+    circuit as given; chosen: index of the step that is kept.
+    """
+
+    network: str
+    network_hash: str
+    file: str
+    technology: str
+    options: Mapping[str, object]
+    training: Mapping[str, object]
+    spec: tuple[str, ...]
+    least_yield: float
+    area_max: float
+    steps: tuple[HardeningStep, ...]
+    chosen: int
+    made_with: Mapping[str, str]
+
+    @property
+    def before(self) -> SearchTrial:
+        """Return the circuit as given."""
+        return self.steps[0].circuit
+
+    @property
+    def after(self) -> SearchTrial:
+        """Return the circuit that the hardening chose."""
+        return self.steps[self.chosen].circuit
+
+    @property
+    def met(self) -> bool:
+        """Tell whether fresh chips of the chosen circuit have the yield that was asked for, and transistors agree."""
+        found = self.after.fresh
+        return found is not None and found.value >= self.least_yield and not self.after.refuted
+
+
+@dataclass(frozen=True)
+class _Base:
+    """A circuit from which the next step begins: its network, its knobs, and its figures."""
+
+    circuits: Circuits
+    network: str
+    circuit: SearchTrial
+
+    @property
+    def yielded(self) -> float:
+        """Return the yield of the circuit; -1 for one that was not possible."""
+        return self.circuit.figures["yield"].value if self.circuit.figures else -1.0
+
+
+@dataclass
+class HardeningRun:
+    """A hardening at work: the circuits that were tried so far.
+
+    given: circuits of the network as given; train: trains the network on chips that vary, and returns (complaint or '',
+    file of the network, circuits of it), None for no training; least_yield, area_max: as in `Hardening`.
+    """
+
+    given: Circuits
+    train: Callable[[], tuple[str, str, Circuits]] | None
+    least_yield: float
+    area_max: float
+    steps: list[HardeningStep] = field(default_factory=list)
+    circuits: list[Circuits] = field(default_factory=list)
+
+    def run(self, transistor_chips: int | None) -> int:
+        """Try one circuit after another until enough chips work; return the index of the step to keep.
+
+        A circuit whose own chips have the yield is confirmed on fresh ones before it is kept. If no circuit has the
+        yield, the step with the largest is kept. transistor_chips: number of fresh chips of the circuit as given, and
+        of the kept one, that run on transistors, 0 for the circuit without mismatch alone, None for no transistors.
+        """
+        chosen = next((index for index in self._tried() if self._holds(index)), None)
+        if chosen is None:
+            chosen = max(range(len(self.steps)), key=lambda k: (self._yield_of(k), -k))
+        for index in dict.fromkeys((0, chosen)):
+            self._confirm(index)
+            if transistor_chips is not None:
+                self._ask_transistors(index, transistor_chips)
+        return chosen
+
+    def _yield_of(self, index: int) -> float:
+        """Return the yield of a step: of its fresh chips where they were asked, else of its own; -1 without figures."""
+        circuit = self.steps[index].circuit
+        found = circuit.fresh or circuit.figures.get("yield")
+        return -1.0 if found is None else found.value
+
+    def _holds(self, index: int) -> bool:
+        """Tell whether a step has the yield, on its own chips and then on fresh ones."""
+        if self._yield_of(index) < self.least_yield:
+            return False
+        self._confirm(index)
+        return self._yield_of(index) >= self.least_yield
+
+    def _tried(self) -> Iterator[int]:
+        """Try one circuit after another, each an improvement on the best so far; yield the index of each step."""
+        base = self._try(AS_GIVEN, self.given, self.given.chips.network.name, {})
+        yield 0
+        if self.train is not None:
+            say("training: the network goes on, on chips that vary")
+            reason, network, circuits = self.train()
+            if reason:
+                self._note("trained on chips that vary", network, circuits, reason)
+            else:
+                trained = self._try("trained on chips that vary", circuits, network, {})
+                base = max(base, trained, key=lambda one: one.yielded)
+                yield 1
+        for larger in self._enlarge(base):
+            base = max(base, larger, key=lambda one: one.yielded)
+            yield len(self.steps) - 1
+        if strange := unknown_to_trim(base.circuits.chips.given):
+            self._note("trim bits at each bias pin", base.network, base.circuits, f"cosim trim has no --{strange}")
+            return
+        for bits in TRIM_BITS:
+            values = {**base.circuit.values, BITS: bits}
+            trimmed = self._try(f"{bits} trim bits at each bias pin", base.circuits, base.network, values)
+            if not trimmed.circuit.figures:
+                return
+            yield len(self.steps) - 1
+
+    def _enlarge(self, base: _Base) -> Iterator[_Base]:
+        """Yield circuits with larger devices: first those of the cells alone, then those of the mirrors as well.
+
+        Their factor is the smallest with which enough chips would work if all devices had it, by mismatch alone. To
+        draw and calibrate devices takes minutes, to predict it seconds.
+        """
+        factors = [one for one in FACTORS if one <= self.area_max]
+        if not factors:
+            return
+        technology = str(base.circuits.chips.given.get("technology", DEFAULT_TECHNOLOGY))
+        if technology not in technology_names():
+            known = ", ".join(technology_names())
+            self._note(
+                "larger devices", base.network, base.circuits,
+                f"only sizes of {known} are changed here; write larger ones into {Path(technology).name}",
+            )  # fmt: skip
+            return
+        factor = next((one for one in factors if self._predict(base, one) >= self.least_yield), factors[-1])
+        values = dict(base.circuit.values)
+        for group in _GROUPS:
+            values[group] = factor
+            words = " and ".join(DRAWN[one] for one in _GROUPS if one in values)
+            found = self._try(f"{words} {factor:g} times as large", base.circuits, base.network, dict(values))
+            if found.circuit.figures:
+                yield found
+
+    def _predict(self, base: _Base, factor: float) -> float:
+        """Return the yield of a circuit with the mismatch of devices that are all `factor` times larger."""
+        figures = base.circuits.predict(len(self.steps), base.circuit.values, factor)
+        return figures["yield"].value if figures else -1.0
+
+    def _try(self, change: str, circuits: Circuits, network: str, values: dict[str, Value]) -> _Base:
+        number = len(self.steps)
+        say(f"circuit {number}: {change}")
+        circuit = circuits.run(number, values)
+        self._keep(HardeningStep(change, network, circuit), circuits)
+        return _Base(circuits, network, circuit)
+
+    def _note(self, change: str, network: str, circuits: Circuits, reason: str) -> None:
+        """Keep a step that was not possible, with its reason, which names files without their folders."""
+        for path in (self.given.output, self.given.chips.network.parent):
+            reason = reason.replace(f"{path}/", "")
+        self._keep(HardeningStep(change, network, SearchTrial(len(self.steps), "", {}, {}, reason)), circuits)
+
+    def _keep(self, step: HardeningStep, circuits: Circuits) -> None:
+        self.steps.append(step)
+        self.circuits.append(circuits)
+
+    def _confirm(self, index: int) -> None:
+        """Count the yield of a step's circuit on fresh chips, if that is not done."""
+        step = self.steps[index]
+        if step.circuit.figures and step.circuit.fresh is None:
+            say(f"fresh chips: {step.change}")
+            fresh = self.circuits[index].again(step.circuit)
+            self.steps[index] = replace(step, circuit=replace(step.circuit, fresh=fresh))
+
+    def _ask_transistors(self, index: int, chips: int) -> None:
+        """Simulate a step's circuit on transistors: without mismatch, and its first fresh chips."""
+        step, circuits = self.steps[index], self.circuits[index]
+        if not step.circuit.figures:
+            return
+        say(f"transistors: {step.change}")
+        seen = circuits.check(step.circuit)
+        if chips:
+            seen = replace(seen, chips=chips, yield_=circuits.count(step.circuit, chips))
+        self.steps[index] = replace(step, circuit=replace(step.circuit, transistors=seen))
+
+
+def say_yield(found: Estimate | None) -> str:
+    """Format a yield with its interval; '-' for None."""
+    return shown_figure("yield", found)
+
+
+def verdict(found: Hardening) -> str:
+    """Return the result of a hardening as a sentence without full stop."""
+    after, before = found.after.fresh, found.before.fresh
+    if not found.after.figures:
+        return "no circuit of this network could be tried"
+    if after is None or after.low is None or after.high is None:
+        return "the fresh chips could not be counted"
+    told = f"{percent(after.value)} of fresh chips work {within((after.low, after.high))}"
+    if found.chosen == 0:
+        return f"{told}, as given" if found.met else f"{told}, as given, and no other circuit has a larger yield"
+    return f"{told}, {percent(before.value)} before" if before is not None else told
+
+
+def remarks(found: Hardening) -> list[str]:
+    """Return sentences on what a hardening's figures mean, and on what it could not do."""
+    lines = [
+        f"A chip works if it has {', '.join(found.spec)}; {percent(found.least_yield)} of the chips must. The limit is "
+        "the same for every circuit.",
+        "A step was chosen by its own chips, which makes the best look better than it is; its fresh chips are as many "
+        "others, which were drawn after it.",
+    ]
+    if "samples" in found.options:
+        lines.append("Fresh chips run other test samples, too, because --samples draws them with the chips.")
+    asked = sum(step.circuit.fresh is not None for step in found.steps) - len({0, found.chosen})
+    if asked > 0:
+        lines.append(f"Fresh chips also refused {asked} of the circuits, whose own chips had the yield.")
+    if not found.met:
+        lines.append(f"The yield of {percent(found.least_yield)} is not reached.")
+    if found.after.refuted and found.after.transistors is not None:
+        lines.append(f"Transistors refute the circuit: {found.after.transistors.missed}.")
+    lines += [
+        f"Not possible: {step.change}, because {step.circuit.reason}."
+        for step in found.steps
+        if not step.circuit.figures
+    ]
+    if BITS in found.after.values:
+        lines.append("Converters for the trim bits are in neither power nor area.")
+    return lines
