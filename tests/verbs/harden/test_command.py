@@ -91,12 +91,13 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, whole, tmp_path, monke
         assert (out / name).read_bytes() == (whole[0] / name).read_bytes(), name
 
 
-@pytest.mark.slow  # calibrates cells of another size
+@pytest.mark.slow  # calibrates cells of two other sizes
+@pytest.mark.timeout(1800)
 def test_devices_are_drawn_larger(cosim_main, tmp_path):
     """technology.toml has the sizes, and what the page says to type compiles with them."""
     out = tmp_path / "out"
-    asked = ("--behavioral", "--iterations", 0, "--area-max", 9, "--yield", "99%", "--spec", "accuracy>=0.72")
-    cosim_main("harden", *asked[:-2], "-j", 2, "-o", out, NETWORK, "--chips", 12, *asked[-2:])
+    asked = ("--behavioral", "--iterations", 0, "--area-max", 1.5, "--yield", "99%")
+    cosim_main("harden", *asked, "-j", 2, "-o", out, NETWORK, "--chips", 40)
     found = json.loads((out / "harden.json").read_text())
     assert "times as large" in found["steps"][1]["change"] and found["training"] == {}
     target = ("--technology", out / "technology.toml", "-o", tmp_path / "netlist")
