@@ -290,7 +290,7 @@ def options_named(command: Verb, values: Mapping[str, object], arguments: Sequen
         raise InputError(f"cosim {command.words} takes no further argument {arguments[0]!r}; give it by its name")
     rest = next((name for name, one in params.items() if one.type is click.UNPROCESSED), "")
     for name in [name for name in given if name not in params] if rest else ():
-        given[rest] = [*map(str, _several(given.get(rest, ()))), *_words(name, given.pop(name))]
+        given[rest] = [*map(str, _several(given.get(rest, ()))), *option_words(name, given.pop(name))]
     if strange := next((name for name in given if name not in params), None):
         near = get_close_matches(strange, params, n=1)
         meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(params)}"
@@ -305,7 +305,7 @@ def options_named(command: Verb, values: Mapping[str, object], arguments: Sequen
     return build(command.record, read)
 
 
-def _words(name: str, value: object) -> list[str]:
+def option_words(name: str, value: object) -> list[str]:
     """Return an option, given by its Python name and value, as words of a command line."""
     option = f"--{name.rstrip('_').replace('_', '-')}"
     if isinstance(value, bool):

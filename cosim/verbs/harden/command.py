@@ -91,8 +91,8 @@ def run(options: HardenOptions, session: VerbSession) -> Result:
     continue_run(output / RUN_FILE, json.loads(json.dumps(json_object(about))))
     found = HardeningRun(given, _training(given, training) if training else None, options.least_yield, options.area_max)
     chosen = found.run(None if options.behavioral else options.transistor_chips)
-    result = replace(about, steps=tuple(found.steps), chosen=chosen)
-    _write(output, result, found.circuits[chosen], given)
+    result = replace(about, steps=found.steps, chosen=chosen)
+    _write(output, result, found.tried[chosen].circuits, given)
     return Result(
         result,
         read_page(output),

@@ -11,6 +11,7 @@ from cosim.base.text import is_file
 from cosim.base.write import write_together
 from cosim.cli import load_verb
 from cosim.cli.settings import setting_name
+from cosim.cli.verb import option_words
 from cosim.results.figures import (
     BLUE,
     FONT,
@@ -144,7 +145,7 @@ def _commands(found: Hardening, folder: Path, chips: InnerVerb) -> tuple[tuple[s
         given = {
             name: value for name, value in {**chips.given, **own}.items() if name in known and name not in left_out
         }
-        typed = [word for name, value in given.items() for word in _typed(name, value)]
+        typed = [word for name, value in given.items() for word in option_words(name, value)]
         return shlex.join(["cosim", verb, *typed, *more, *(["--"] if network.startswith("-") else []), network])
 
     bits = found.after.values.get("bits")
@@ -154,13 +155,6 @@ def _commands(found: Hardening, folder: Path, chips: InnerVerb) -> tuple[tuple[s
         *((("the trim codes", command("trim", f"--bits={bits}")),) if bits else ()),
         ("other corners, temperatures and supplies", command("compare", "--pvt")),
     )
-
-
-def _typed(name: str, value: object) -> list[str]:
-    """Return an option with its value, or values, as words of a command line; none for a flag that is off."""
-    if isinstance(value, bool):
-        return [f"--{name}"] if value else []
-    return [f"--{name}={one}" for one in (value if isinstance(value, list | tuple) else [value])]
 
 
 def _runs(found: Hardening, folder: Path) -> list[tuple[str, str]]:

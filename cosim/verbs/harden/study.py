@@ -1,7 +1,7 @@
 """Steps of a hardening: the circuit as given, then trained on chips that vary, with larger devices, with trim bits.
 
 Each step is one circuit whose chips the behavioral model counts. The steps end at the first circuit that has the yield
-that is asked for. Its yield, and that of the circuit as given, are then counted again on chips that no step has seen.
+that is asked for, on its own chips and then on as many fresh ones.
 
 Fields of `Hardening` are the keys of harden.json, see `json_object`: fractions, SI units and um2.
 """
@@ -42,8 +42,8 @@ class Hardening:
     """The result of a hardening, the content of harden.json.
 
     options: of montecarlo, without defaults; training: settings of the training, empty where none was asked for; spec:
-    what a chip must do; least_yield: share of the chips that must do it; area_max: largest area, over that of the
-    circuit as given; chosen: index of the step that is kept.
+    what a chip must do; least_yield: share of the chips that must do it; area_max: largest factor of a drawn area;
+    chosen: index of the step that is kept.
     """
 
     network: str
@@ -77,17 +77,17 @@ class Hardening:
 
 
 @dataclass(frozen=True)
-class _Base:
-    """A circuit from which the next step begins: its network, its knobs, and its figures."""
+class TriedCircuit:
+    """A step of a hardening at work, with the circuits of its network, from which the next step begins."""
 
+    step: HardeningStep
     circuits: Circuits
-    network: str
-    circuit: SearchTrial
 
     @property
-    def yielded(self) -> float:
-        """Return the yield of the circuit; -1 for one that was not possible."""
-        return self.circuit.figures["yield"].value if self.circuit.figures else -1.0
+    def own_yield(self) -> float:
+        """Return the yield of the circuit on the chips that chose it; -1 for one that was not possible."""
+        figures = self.step.circuit.figures
+        return figures["yield"].value if figures else -1.0
 
 
 @dataclass
@@ -102,8 +102,12 @@ class HardeningRun:
     train: Callable[[], tuple[str, str, Circuits]] | None
     least_yield: float
     area_max: float
-    steps: list[HardeningStep] = field(default_factory=list)
-    circuits: list[Circuits] = field(default_factory=list)
+    tried: list[TriedCircuit] = field(default_factory=list)
+
+    @property
+    def steps(self) -> tuple[HardeningStep, ...]:
+        """Return the steps so far."""
+        return tuple(one.step for one in self.tried)
 
     def run(self, transistor_chips: int | None) -> int:
         """Try one circuit after another until enough chips work; return the index of the step to keep.
@@ -112,9 +116,9 @@ class HardeningRun:
         yield, the step with the largest is kept. transistor_chips: number of fresh chips of the circuit as given, and
         of the kept one, that run on transistors, 0 for the circuit without mismatch alone, None for no transistors.
         """
-        chosen = next((index for index in self._tried() if self._holds(index)), None)
+        chosen = next((index for index in self._try_all() if self._holds(index)), None)
         if chosen is None:
-            chosen = max(range(len(self.steps)), key=lambda k: (self._yield_of(k), -k))
+            chosen = max(range(len(self.tried)), key=lambda k: (self._yield_of(k), -k))
         for index in dict.fromkeys((0, chosen)):
             self._confirm(index)
             if transistor_chips is not None:
@@ -123,7 +127,7 @@ class HardeningRun:
 
     def _yield_of(self, index: int) -> float:
         """Return the yield of a step: of its fresh chips where they were asked, else of its own; -1 without figures."""
-        circuit = self.steps[index].circuit
+        circuit = self.tried[index].step.circuit
         found = circuit.fresh or circuit.figures.get("yield")
         return -1.0 if found is None else found.value
 
@@ -134,8 +138,8 @@ class HardeningRun:
         self._confirm(index)
         return self._yield_of(index) >= self.least_yield
 
-    def _tried(self) -> Iterator[int]:
-        """Try one circuit after another, each an improvement on the best so far; yield the index of each step."""
+    def _try_all(self) -> Iterator[int]:
+        """Try one circuit after another, each a change of the one with the most yield so far; yield their indices."""
         base = self._try(AS_GIVEN, self.given, self.given.chips.network.name, {})
         yield 0
         if self.train is not None:
@@ -145,26 +149,26 @@ class HardeningRun:
                 self._note("trained on chips that vary", network, circuits, reason)
             else:
                 trained = self._try("trained on chips that vary", circuits, network, {})
-                base = max(base, trained, key=lambda one: one.yielded)
+                base = max(base, trained, key=lambda one: one.own_yield)
                 yield 1
         for larger in self._enlarge(base):
-            base = max(base, larger, key=lambda one: one.yielded)
-            yield len(self.steps) - 1
+            base = max(base, larger, key=lambda one: one.own_yield)
+            yield len(self.tried) - 1
         if strange := unknown_to_trim(base.circuits.chips.given):
-            self._note("trim bits at each bias pin", base.network, base.circuits, f"cosim trim has no --{strange}")
+            self._note("trim bits at each bias pin", base.step.network, base.circuits, f"cosim trim has no --{strange}")
             return
         for bits in TRIM_BITS:
-            values = {**base.circuit.values, BITS: bits}
-            trimmed = self._try(f"{bits} trim bits at each bias pin", base.circuits, base.network, values)
-            if not trimmed.circuit.figures:
+            values = {**base.step.circuit.values, BITS: bits}
+            trimmed = self._try(f"{bits} trim bits at each bias pin", base.circuits, base.step.network, values)
+            if not trimmed.step.circuit.figures:
                 return
-            yield len(self.steps) - 1
+            yield len(self.tried) - 1
 
-    def _enlarge(self, base: _Base) -> Iterator[_Base]:
+    def _enlarge(self, base: TriedCircuit) -> Iterator[TriedCircuit]:
         """Yield circuits with larger devices: first those of the cells alone, then those of the mirrors as well.
 
-        Their factor is the smallest with which enough chips would work if all devices had it, by mismatch alone. To
-        draw and calibrate devices takes minutes, to predict it seconds.
+        Their factor is the smallest with which enough chips would work if all devices had it, by mismatch alone, or
+        else the largest allowed. To draw and calibrate devices takes minutes, to predict the yield seconds.
         """
         factors = [one for one in FACTORS if one <= self.area_max]
         if not factors:
@@ -173,59 +177,61 @@ class HardeningRun:
         if technology not in technology_names():
             known = ", ".join(technology_names())
             self._note(
-                "larger devices", base.network, base.circuits,
+                "larger devices", base.step.network, base.circuits,
                 f"only sizes of {known} are changed here; write larger ones into {Path(technology).name}",
             )  # fmt: skip
             return
         factor = next((one for one in factors if self._predict(base, one) >= self.least_yield), factors[-1])
-        values = dict(base.circuit.values)
+        values = dict(base.step.circuit.values)
         for group in _GROUPS:
             values[group] = factor
             words = " and ".join(DRAWN[one] for one in _GROUPS if one in values)
-            found = self._try(f"{words} {factor:g} times as large", base.circuits, base.network, dict(values))
-            if found.circuit.figures:
+            found = self._try(f"{words} {factor:g} times as large", base.circuits, base.step.network, dict(values))
+            if found.step.circuit.figures:
                 yield found
 
-    def _predict(self, base: _Base, factor: float) -> float:
+    def _predict(self, base: TriedCircuit, factor: float) -> float:
         """Return the yield of a circuit with the mismatch of devices that are all `factor` times larger."""
-        figures = base.circuits.predict(len(self.steps), base.circuit.values, factor)
+        figures = base.circuits.predict(len(self.tried), base.step.circuit.values, factor)
         return figures["yield"].value if figures else -1.0
 
-    def _try(self, change: str, circuits: Circuits, network: str, values: dict[str, Value]) -> _Base:
-        number = len(self.steps)
+    def _try(self, change: str, circuits: Circuits, network: str, values: dict[str, Value]) -> TriedCircuit:
+        number = len(self.tried)
         say(f"circuit {number}: {change}")
-        circuit = circuits.run(number, values)
-        self._keep(HardeningStep(change, network, circuit), circuits)
-        return _Base(circuits, network, circuit)
+        return self._keep(HardeningStep(change, network, circuits.run(number, values)), circuits)
 
     def _note(self, change: str, network: str, circuits: Circuits, reason: str) -> None:
         """Keep a step that was not possible, with its reason, which names files without their folders."""
         for path in (self.given.output, self.given.chips.network.parent):
             reason = reason.replace(f"{path}/", "")
-        self._keep(HardeningStep(change, network, SearchTrial(len(self.steps), "", {}, {}, reason)), circuits)
+        self._keep(HardeningStep(change, network, SearchTrial(len(self.tried), "", {}, {}, reason)), circuits)
 
-    def _keep(self, step: HardeningStep, circuits: Circuits) -> None:
-        self.steps.append(step)
-        self.circuits.append(circuits)
+    def _keep(self, step: HardeningStep, circuits: Circuits) -> TriedCircuit:
+        self.tried.append(TriedCircuit(step, circuits))
+        return self.tried[-1]
 
     def _confirm(self, index: int) -> None:
         """Count the yield of a step's circuit on fresh chips, if that is not done."""
-        step = self.steps[index]
+        step, circuits = self.tried[index].step, self.tried[index].circuits
         if step.circuit.figures and step.circuit.fresh is None:
             say(f"fresh chips: {step.change}")
-            fresh = self.circuits[index].again(step.circuit)
-            self.steps[index] = replace(step, circuit=replace(step.circuit, fresh=fresh))
+            self._replace(index, replace(step.circuit, fresh=circuits.again(step.circuit)))
 
     def _ask_transistors(self, index: int, chips: int) -> None:
         """Simulate a step's circuit on transistors: without mismatch, and its first fresh chips."""
-        step, circuits = self.steps[index], self.circuits[index]
+        step, circuits = self.tried[index].step, self.tried[index].circuits
         if not step.circuit.figures:
             return
         say(f"transistors: {step.change}")
         seen = circuits.check(step.circuit)
         if chips:
             seen = replace(seen, chips=chips, yield_=circuits.count(step.circuit, chips))
-        self.steps[index] = replace(step, circuit=replace(step.circuit, transistors=seen))
+        self._replace(index, replace(step.circuit, transistors=seen))
+
+    def _replace(self, index: int, circuit: SearchTrial) -> None:
+        """Put a step's circuit in the place of the one without these figures."""
+        one = self.tried[index]
+        self.tried[index] = replace(one, step=replace(one.step, circuit=circuit))
 
 
 def say_yield(found: Estimate | None) -> str:
@@ -242,7 +248,8 @@ def verdict(found: Hardening) -> str:
         return "the fresh chips could not be counted"
     told = f"{percent(after.value)} of fresh chips work {within((after.low, after.high))}"
     if found.chosen == 0:
-        return f"{told}, as given" if found.met else f"{told}, as given, and no other circuit has a larger yield"
+        alone = len(found.steps) == 1
+        return f"{told}, as given" if found.met or alone else f"{told}, as given, and no other circuit has more"
     return f"{told}, {percent(before.value)} before" if before is not None else told
 
 
@@ -256,9 +263,9 @@ def remarks(found: Hardening) -> list[str]:
     ]
     if "samples" in found.options:
         lines.append("Fresh chips run other test samples, too, because --samples draws them with the chips.")
-    asked = sum(step.circuit.fresh is not None for step in found.steps) - len({0, found.chosen})
-    if asked > 0:
-        lines.append(f"Fresh chips also refused {asked} of the circuits, whose own chips had the yield.")
+    refused = [step.change for step in found.steps if _is_refused(step.circuit, found.least_yield)]
+    if refused:
+        lines.append(f"Their own chips had the yield, and fresh ones did not: {', '.join(refused)}.")
     if not found.met:
         lines.append(f"The yield of {percent(found.least_yield)} is not reached.")
     if found.after.refuted and found.after.transistors is not None:
@@ -271,3 +278,11 @@ def remarks(found: Hardening) -> list[str]:
     if BITS in found.after.values:
         lines.append("Converters for the trim bits are in neither power nor area.")
     return lines
+
+
+def _is_refused(circuit: SearchTrial, least: float) -> bool:
+    """Tell whether a circuit has the yield on the chips that chose it, but not on fresh ones."""
+    fresh = circuit.fresh
+    return (
+        bool(circuit.figures) and circuit.figures["yield"].value >= least and fresh is not None and fresh.value < least
+    )
