@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import Capacitor, Circuit, Mos, block_of
 from cosim.circuit.waveforms import LAST_CLOSE
+from cosim.compiler.settings import CompilerSettings
 from cosim.network.ir.graph import SizedGraph
 from cosim.network.ir.nodes import InputCurrent, Memory
 from cosim.network.types import Network, hash_network
@@ -45,7 +46,7 @@ class Condition:
 class Design:
     """A design: a compiled network with everything that it was made from.
 
-    technology: the one that it was compiled for; graph: sized; assembly: its circuit.
+    technology: the one that it was compiled for; graph: sized; assembly: its circuit; settings: those of the compiler.
     """
 
     network: Network
@@ -53,6 +54,7 @@ class Design:
     calibration: Calibration
     graph: SizedGraph
     assembly: Assembly
+    settings: CompilerSettings
 
     @property
     def i_unit(self) -> float:

@@ -55,7 +55,7 @@ PASSES: tuple[Pass, ...] = (
     ("size", lambda graph, job: size(graph, job.calibration, origin=job.origin, pedestal=job.settings.pedestal), ()),
     ("assemble", lambda graph, job: Design(
         job.network, job.technology, job.calibration, graph,
-        surround(assemble(graph, job.technology, job.calibration, job.settings), graph, job),
+        surround(assemble(graph, job.technology, job.calibration, job.settings), graph, job), job.settings,
     ), ()),
 )  # fmt: skip
 FOR_TECHNOLOGY = "scale"  # the first pass that needs one

@@ -100,6 +100,11 @@ class RecurrentCell(nn.Module, ABC):
     def clip_(self) -> None:
         """Clip the cell's trained parameters, except weights, to the range that a circuit can have."""
 
+    def learned(self) -> dict[str, Tensor]:
+        """Return what the torch cell has learned, by the names of its layer's arrays, with gradients."""
+        weight, bias = self.linear.rounded()
+        return {"weight": weight, "bias": bias}
+
     @property
     def start(self) -> Tensor:
         """Return h before the first step of a sequence in training, (width,): 0."""
@@ -181,9 +186,14 @@ class FirstQuadrantCell(RecurrentCell):
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> FirstQuadrantLayer:
         """Return what a torch cell has learned as a network's layer, numpy data in float64."""
-        weight, bias = map(as_array, self.linear.rounded())
-        lo, hi = map(as_array, self.thresholds())
-        return FirstQuadrantLayer(name, sources, weight, bias, lo, hi, np.ones(len(bias)), float(self.epsilon))
+        found = {field: as_array(value) for field, value in self.learned().items()}
+        return FirstQuadrantLayer(
+            name, sources, **found, alpha=np.ones(len(found["bias"])), epsilon=float(self.epsilon)
+        )
+
+    def learned(self) -> dict[str, Tensor]:
+        lo, hi = self.thresholds()
+        return {**super().learned(), "beta_lo": lo, "beta_hi": hi}
 
     @torch.no_grad()
     def load_(self, layer: FirstQuadrantLayer) -> None:
@@ -321,12 +331,13 @@ class SignedCell(RecurrentCell):
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
         """Return what a torch cell has learned as a network's layer, numpy data in float64."""
-        weight, bias = map(as_array, self.linear.rounded())
-        beta, alpha = (None if linear is None else as_array(linear.rounded()[0]) for linear in (self.beta, self.alpha))
-        return SignedLayer(
-            name, sources, weight, bias, as_array(self.bias_beta()), as_array(self.bias_alpha()), beta, alpha,
-            float(self.epsilon), self.levels,
-        )  # fmt: skip
+        found = {field: as_array(value) for field, value in self.learned().items()}
+        return SignedLayer(name, sources, **found, epsilon=float(self.epsilon), levels=self.levels)
+
+    def learned(self) -> dict[str, Tensor]:
+        more = {"weight_beta": self.beta, "weight_alpha": self.alpha}
+        weights = {name: linear.rounded()[0] for name, linear in more.items() if linear is not None}
+        return {**super().learned(), "bias_beta": self.bias_beta(), "alpha": self.bias_alpha(), **weights}
 
     @torch.no_grad()
     def load_(self, layer: SignedLayer) -> None:
@@ -556,9 +567,14 @@ class MinGruCell(RecurrentCell):
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> MinGruLayer:
         """Return what a torch cell has learned as a network's layer, numpy data in float64."""
-        (weight, bias), (weight_gate, bias_gate) = (map(as_array, one.rounded()) for one in (self.linear, self.gate))
         top = None if self.top is None else np.full(len(self.linear.bias), self.top)
-        return MinGruLayer(name, sources, weight, bias, weight_gate, bias_gate, top)
+        return MinGruLayer(
+            name, sources, **{field: as_array(value) for field, value in self.learned().items()}, top=top
+        )
+
+    def learned(self) -> dict[str, Tensor]:
+        weight, bias = self.gate.rounded()
+        return {**super().learned(), "weight_gate": weight, "bias_gate": bias}
 
     @torch.no_grad()
     def load_(self, layer: MinGruLayer) -> None:
@@ -615,8 +631,11 @@ class GammaCell(RecurrentCell):
 
     def to_layer(self, name: str, sources: tuple[str, ...]) -> GammaLayer:
         """Return what a torch cell has learned as a network's layer, numpy data in float64."""
-        weight, bias = map(as_array, self.linear.rounded())
-        return GammaLayer(name, sources, weight, bias, as_array(self.positions), np.full(len(bias), float(ORDER)))
+        found = {field: as_array(value) for field, value in self.learned().items()}
+        return GammaLayer(name, sources, **found, order=np.full(len(found["bias"]), float(ORDER)))
+
+    def learned(self) -> dict[str, Tensor]:
+        return {**super().learned(), "position": self.positions}
 
     @torch.no_grad()
     def load_(self, layer: GammaLayer) -> None:

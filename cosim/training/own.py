@@ -174,6 +174,23 @@ def export(
     return check_network(Network(encoding, layers, readout, labels=labels, weight_grid=grid), "export")
 
 
+def learned(parts: Mapping[str, nn.Module]) -> dict[str, Tensor]:
+    """Return what one's own modules have learned, with gradients, for `training.transistors.TransistorCircuit`.
+
+    parts: as for `export`. The names are those of the exported network's arrays, such as `memory.weight`. Raises
+    NetworkError naming a part that has no circuit.
+    """
+    found: dict[str, Tensor] = {}
+    for name, module in parts.items():
+        if isinstance(module, CMRU):
+            arrays = module.cell.learned()
+        else:
+            weight, bias = _parameters(name, module)
+            arrays = {"weight": weight, "bias": weight.new_zeros(len(weight)) if bias is None else bias}
+        found |= {f"{name}.{field}": value for field, value in arrays.items()}
+    return found
+
+
 def load_(parts: Mapping[str, nn.Module], network: Network) -> None:
     """Set one's own modules to what a trained network has learned, to train it further; the inverse of `export`.
 
@@ -197,17 +214,21 @@ def _layer(name: str, module: nn.Module, sources: tuple[str, ...]) -> Layer:
 
 
 def _linear(name: str, module: nn.Module) -> tuple[Array, Array]:
-    if isinstance(module, GridLinear):
-        weight, bias = module.rounded()
-    elif isinstance(module, nn.Linear):
-        weight, bias = module.weight, module.bias
-    else:
-        raise NetworkError(
-            f"export: {name} is a {type(module).__name__}, which has no circuit here; parts are CMRU, BMRU, GridLinear "
-            f"and torch.nn.Linear, and {READOUT!r} is one of the last two"
-        )
+    weight, bias = _parameters(name, module)
     found = as_array(weight)
     return found, np.zeros(len(found)) if bias is None else as_array(bias)
+
+
+def _parameters(name: str, module: nn.Module) -> tuple[Tensor, Tensor | None]:
+    """Return weight and bias of a linear part of one's own model, on its grid if it has one."""
+    if isinstance(module, GridLinear):
+        return module.rounded()
+    if isinstance(module, nn.Linear):
+        return module.weight, module.bias
+    raise NetworkError(
+        f"export: {name} is a {type(module).__name__}, which has no circuit here; parts are CMRU, BMRU, GridLinear "
+        f"and torch.nn.Linear, and {READOUT!r} is one of the last two"
+    )
 
 
 def _grid(module: nn.Module) -> float | None:

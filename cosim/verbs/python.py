@@ -22,12 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.bounds import CHIPS, JOBS, SAMPLES, SEED
-from cosim.base.errors import InputError, SimulationError
+from cosim.base.errors import InputError, SimulationError, importing
+from cosim.base.resources import install_command
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.engine import DEFAULT_TIMEOUT, Run
 from cosim.engines.simulation.simulated import simulate_samples
+from cosim.engines.table import BATCH, engine_entry
 from cosim.network.types import Network
 from cosim.results.figures import Figure
 from cosim.results.metrics import CHIP_METRICS
@@ -51,6 +53,7 @@ from cosim.verbs.montecarlo.trial import BEHAVIORAL, Trial
 
 if TYPE_CHECKING:
     from cosim.cli.verb import Result
+    from cosim.training.transistors import TransistorCircuit
 
 Samples = TestData | TestSet
 
@@ -114,6 +117,19 @@ class Compiled(_PageResult):
         None takes the technology's own value."""
         technology = at(self.design.technology, corner, celsius, supply)
         return replace(self, condition=replace(self.condition, technology=technology))
+
+    def differentiable(self, timeout: float = DEFAULT_TIMEOUT) -> "TransistorCircuit":
+        """Return the circuit as a function of torch tensors: simulated transistors, and gradients through them.
+
+        timeout: seconds of processor time for each sample. See `cosim.training.transistors`. Raises MappingError for a
+        network that is not of Schmitt triggers with constant thresholds, MissingToolError without torch or numba.
+        """
+        engine_entry(BATCH).load()
+        with importing("a gradient", install_command("train")):
+            from cosim.training.transistors import TransistorCircuit
+        from cosim.engines.learned import LearnedCircuit  # numba, which need not be there
+
+        return TransistorCircuit(LearnedCircuit(self.design, self.condition, self.timing, timeout))
 
     def compare(
         self, data: Samples = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2

@@ -1,0 +1,271 @@
+"""Gradients through transistors: against central differences, and a network that they train further.
+
+    python benchmarks/bench_gradients.py check [technology] [model] [chip]
+    python benchmarks/bench_gradients.py pins CHIP [technology] [model] [data]
+    python benchmarks/bench_gradients.py train [technology] [model] [iterations] [data]
+
+check: a sum of readouts and of candidates' distances from thresholds, with random weights, for two test samples, on the
+chip of this number (none: without mismatch). Its derivatives by weights, biases, thresholds, bias currents and, on a
+chip, areas, at most 20 of each kind, against central differences of the batched engine and of ngspice. Parameters with
+less than 2 % of their kind's largest derivative are left out: a difference of two simulations does not resolve them.
+pins: 20 steps of Adam on the factors of all bias currents of one chip, 32 training samples each; its accuracy on 120
+test samples before and after, on transistors. train: 64 training samples on 8 new chips in each iteration; then, of 200
+fresh chips, those that keep an accuracy of 5 points below that of the first network's software, by the equations,
+before and after. What docs/how-to/own-training-loop.md has.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from smoke import shrink
+
+import cosim
+from cosim.base.resources import trained_network_path
+from cosim.circuit.elements import Mos
+from cosim.engines.engine import Run
+from cosim.engines.learned import LearnedCircuit, SimulatedSamples
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.read import decision_margins, read_plan, with_candidates, with_margins
+from cosim.engines.simulation.testbench import inference_bench
+from cosim.exchange.checkpoint import save_checkpoint
+from cosim.network.ir.nodes import PEDESTAL, UnitCurrent
+from cosim.results.intervals import interval
+from cosim.tasks.load import load_task
+from cosim.training.hardware import margin_penalty, round_to_grid
+from cosim.units.builder import net, weight_device
+
+SAMPLES, MOST, IN_NGSPICE, IDEAL = (51, 5), 20, 20, 1e12
+BATCH, CHIPS, FRESH, SEED = 64, 8, 200, 1
+RATE, MARGIN = 2e-3, 0.05
+PIN_RATE, PIN_STEPS, PIN_BATCH, TESTED = 0.02, 20, 32, 120
+KINDS = ("weight", "bias", "threshold", "bias current", "area")
+
+
+def compiled(model, technology):
+    path = Path(model) if Path(model).exists() else trained_network_path(model)
+    return cosim.load(path).compile(technology)
+
+
+def kind_of(name):
+    field = name.rpartition(".")[2]
+    return {"weight": "weight", "bias": "bias", "alpha": None}.get(field, "threshold")
+
+
+@dataclass(frozen=True)
+class Reweighted(LearnedCircuit):
+    """A circuit some of whose transistors carry a multiple of their current: transistor -> factor."""
+
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+    def _drawn(self, design, area, count):
+        return tuple(
+            replace(chip, beta_factor=chip.beta_factor * [self.factors.get(one.name, 1.0) for one in chip.devices])
+            for chip in super()._drawn(design, area, count)
+        )
+
+    def times(self, place, step):
+        """Return the circuit with a learned weight or bias, such as `layer1.weight[0,3]`, 1 + step times as large.
+
+        Its row takes as much more from the pedestal. A step of the weight's grid would be too large for a derivative:
+        a candidate settles the more slowly the smaller it is.
+        """
+        graph = self.design.graph
+        (source, target) = next(edge for edge, one in graph.weights.items() if one.origin.partition(" ")[0] == place)
+        devices = {one: weight_device(f"row_{net(target)}", k) for k, (one, _) in enumerate(graph.into(target))}
+        factors = {devices[source]: 1 + step}
+        pedestal = graph.mirrors[PEDESTAL, target]
+        if not isinstance(graph.nodes[source], UnitCurrent) and pedestal.count:
+            factors[devices[PEDESTAL]] = 1 - step * graph.mirrors[source, target].realised / pedestal.realised
+        return replace(self, factors=factors)
+
+
+class Sum:
+    """J = sum R readout + sum M (candidate - threshold), random R and M; the threshold is the one that can decide.
+
+    fixed: without the threshold, which the compiler moves to the middle of a gap between candidates, that is in jumps
+    where a weight changes.
+    """
+
+    def __init__(self, run: SimulatedSamples, *, fixed: bool) -> None:
+        rng, self.states = np.random.default_rng(0), run.states
+        self.readout = rng.normal(size=run.readout.shape)
+        self.on = np.concatenate([np.zeros_like(run.states[:, :1]), run.states[:, :-1]], axis=1) > 0
+        # a candidate of almost no current is not moved by its row
+        self.candidate = rng.normal(size=self.on.shape) * (run.candidate > 0.6 * run.i_unit)
+        by = -np.stack([(self.candidate * (self.on == k)).sum(axis=1) for k in (False, True)], axis=2)
+        self.thresholds = 0 * by if fixed else by
+
+    def deciding(self, run: SimulatedSamples) -> np.ndarray:
+        """Return the threshold that can change each state, (n, frames, cells), ampere."""
+        return np.where(self.on, run.thresholds[:, None, :, 1], run.thresholds[:, None, :, 0])
+
+    def of(self, run: SimulatedSamples, simulated=None) -> float:
+        """Return J; simulated: (states, readout, candidate) of another simulator."""
+        states, readout, candidate = simulated or (run.states, run.readout, run.candidate)
+        assert np.array_equal(states, self.states), "a state flipped"
+        found = (self.readout * readout).sum() + (self.candidate * candidate).sum()
+        return float(found + (self.thresholds * run.thresholds).sum())
+
+
+def in_ngspice(run: SimulatedSamples, total: Sum) -> float:
+    """Return J of the same circuits in ngspice."""
+    job, found = run.job, []
+    for x, chip in zip(job.samples, job.chips, strict=True):
+        there = Run(timing=job.timing, condition=job.condition, chip=chip)
+        margins = decision_margins(job.design, there)
+        plan = with_margins(read_plan(job.design, len(x), job.timing, job.condition), margins, there)
+        bench = with_candidates(inference_bench(job.design, x, job.timing, job.condition, chip), margins)
+        found.append(run_inference(bench, plan))
+    states, readout, margin = (
+        np.stack([getattr(one, name) for one in found]) for name in ("states", "readout", "margins")
+    )
+    deciding = total.deciding(run)
+    return total.of(run, (states, readout, deciding + np.sign(run.candidate - deciding) * margin))
+
+
+def check(technology="generic180", model="digits_d4", chip=None):
+    compared = compiled(model, technology)
+    circuit = Reweighted(compared.design, compared.condition, compared.timing).on_chips((int(chip or 0),), SEED)
+    roles = {mos.role for mos in compared.design.flat.elements if isinstance(mos, Mos) and mos.role}
+    area = {} if chip else dict.fromkeys(roles, IDEAL)
+    test_set = compared._samples(None, None, 0)
+    samples = [test_set.inputs(k) for k in SAMPLES]
+    run = circuit.simulate(samples, {}, {}, area)
+    sums = {kind: Sum(run, fixed=kind in ("weight", "bias")) for kind in KINDS}
+    by_kind = {kind: run.pull_back(one.readout, one.candidate, one.thresholds) for kind, one in sums.items()}
+    grid = compared.design.network.weight_grid or 1 / 8
+
+    def shifted(name, where, step):
+        value = circuit.arrays[name].copy()
+        value[where] += step
+        return circuit.simulate(samples, {name: value}, {}, area)
+
+    cases = {kind: [] for kind in KINDS}
+    for name, array in circuit.arrays.items():
+        if (kind := kind_of(name)) is None:
+            continue
+        for where, value in np.ndenumerate(by_kind[kind].learned[name]):
+            place = f"{name}[{','.join(map(str, where))}]"
+            if kind == "threshold":
+                cases[kind].append((place, value, grid / 16, lambda s, n=name, w=where: shifted(n, w, s)))
+            elif array[where]:
+                again = lambda s, p=place: circuit.times(p, s).simulate(samples, {}, {}, area)  # noqa: E731
+                cases[kind].append((place, array[where] * value, 0.02, again))
+    for pin, value in by_kind["bias current"].pins.items():
+        again = lambda s, p=pin: circuit.simulate(samples, {}, {p: np.exp(s)}, area)  # noqa: E731
+        cases["bias current"].append((pin, value, 0.01, again))
+    for role, value in by_kind["area"].area.items() if chip else ():
+        cases["area"].append((role, value, 0.2, lambda s, r=role: circuit.simulate(samples, {}, {}, {r: np.exp(s)})))
+    for kind, few in cases.items():
+        report(kind, few, sums[kind])
+
+
+def report(kind, cases, total):
+    """Print the largest and the median relative difference of a kind's derivatives from central differences.
+
+    cases: parameter, derivative, step, and the simulation at a step.
+    """
+    largest = max((abs(value) for _, value, *_ in cases), default=0.0)
+    kept = [case for case in cases if abs(case[1]) > 0.02 * largest]
+    order = np.random.default_rng(1).permutation(len(kept))
+    off, off_ngspice, flips = [], [], 0
+    for name, value, step, simulate in (kept[k] for k in order):
+        if len(off) == MOST:
+            break
+        try:
+            more, less = (simulate(sign * step) for sign in (1, -1))
+            off.append((2 * step * value / (total.of(more) - total.of(less)) - 1, name))
+            if len(off_ngspice) < IN_NGSPICE:
+                up, down = (in_ngspice(run, total) for run in (more, less))
+                off_ngspice.append((2 * step * value / (up - down) - 1, name))
+        except AssertionError:
+            flips += 1
+    for engine, these in (("the batched engine", off), ("ngspice", off_ngspice)):
+        if these:
+            sizes = sorted((abs(one), name) for one, name in these)
+            (median, _), (most, name) = sizes[len(sizes) // 2], sizes[-1]
+            line = f"median {100 * median:.2f} %, largest {100 * most:.2f} % ({name})"
+            print(f"{kind}: {len(these)} of {len(cases)} against {engine}: {line}", flush=True)
+    if flips:
+        print(f"{kind}: {flips} more flip a state within their step, and cannot be compared", flush=True)
+
+
+def pins(chip, technology="generic180", model="digits_d4", data=None):
+    compared = compiled(model, technology)
+    task, test_set = load_task(compared.design.network.task, data), compared._samples(data, TESTED, 0)
+    circuit = compared.differentiable().on_chips([int(chip)])
+    factors = {pin: torch.zeros((), requires_grad=True) for pin in circuit.pins}  # ln of each
+    optimiser, rng = torch.optim.Adam(factors.values(), PIN_RATE), np.random.default_rng(0)
+    x_test = torch.from_numpy(np.stack([test_set.inputs(k) for k in range(len(test_set.y))]))
+
+    def run(x):
+        out = circuit(x, pins={pin: value.exp() for pin, value in factors.items()})
+        return out.readout.mean(dim=1)
+
+    def accuracy():
+        with torch.no_grad():
+            right = int((run(x_test).argmax(dim=1).numpy() == test_set.y).sum())
+        return "{:.3f} [{:.3f}, {:.3f}]".format(*interval(right, len(x_test)))
+
+    print(f"before: {accuracy()}", flush=True)
+    for _ in range(PIN_STEPS):
+        chosen = rng.permutation(len(task.x_train))[:PIN_BATCH]
+        x, y = torch.from_numpy(np.asarray(task.x_train[chosen])), torch.from_numpy(np.asarray(task.y_train[chosen]))
+        loss = torch.nn.functional.cross_entropy(run(x), y.long())
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(factors.values(), 1.0)
+        optimiser.step()
+    print(f"after {PIN_STEPS} steps: {accuracy()}", flush=True)
+    print("factors:", ", ".join(f"{pin} {float(value.detach().exp()):.3f}" for pin, value in factors.items()))
+
+
+def train(technology="generic180", model="digits_d8", iterations="60", data=None):
+    chip = compiled(model, technology)
+    network = chip.design.network
+    task = load_task(network.task, data)
+    circuit, grid = chip.differentiable(), network.weight_grid
+    free = {name: value for name, value in circuit.learned.items() if kind_of(name) is not None}
+    optimiser = torch.optim.Adam(free.values(), RATE)
+    rng, begun = np.random.default_rng(0), time.perf_counter()
+
+    def learned():
+        rounded = {name: round_to_grid(value, grid) for name, value in free.items() if kind_of(name) != "threshold"}
+        return {**free, **rounded}
+
+    for i in range(int(iterations)):
+        chosen = rng.permutation(len(task.x_train))[:BATCH]
+        x, y = torch.from_numpy(np.asarray(task.x_train[chosen])), torch.from_numpy(np.asarray(task.y_train[chosen]))
+        out = circuit.on_chips(range(CHIPS * i, CHIPS * (i + 1)))(x, learned())
+        pooled = out.readout.mean(dim=1) if network.readout.pooling == "mean" else out.readout[:, -1]
+        loss = torch.nn.functional.cross_entropy(pooled, y.long()) + margin_penalty(out.distance, MARGIN)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(free.values(), 1.0)
+        optimiser.step()
+        right = float((pooled.argmax(dim=1) == y).double().mean())
+        spent = time.perf_counter() - begun
+        print(f"{i}: loss {float(loss.detach()):.3f}, {100 * right:.0f} % of {BATCH}, {spent:.0f} s", flush=True)
+    trained = circuit.network(learned())
+    save_checkpoint("through_transistors.npz", trained)
+    limit = None
+    for name, one in (("before", network), ("after", trained)):
+        chips = cosim.load(one).compile(technology).montecarlo(data, FRESH, seed=SEED)
+        software = chips.summary.software_accuracy
+        limit = limit or software - 0.05
+        values = chips.values()
+        share, low, high = interval(int((values >= limit - 1e-9).sum()), len(values))
+        print(
+            f"{name}: software {100 * software:.1f} %, chips {100 * values.mean():.1f} % on average; "
+            f"{100 * share:.1f} % [{100 * low:.1f}, {100 * high:.1f}] of {len(values)} reach {100 * limit:.1f} %"
+        )
+
+
+if __name__ == "__main__":
+    shrink(globals(), "check", SAMPLES=(51,), MOST=1, IN_NGSPICE=1)
+    {"check": check, "pins": pins, "train": train}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,184 @@
+"""A circuit as a function of torch tensors: values are those of the transistors, gradients also pass through states."""
+
+import numpy as np
+import pytest
+
+from cosim.base.errors import InputError, MappingError
+from cosim.base.resources import trained_network_path
+from cosim.compiler.passes import compile_network
+from cosim.engines.learned import LearnedCircuit
+from cosim.exchange.checkpoint import load_network
+from cosim.network.reference import encode_inputs
+from cosim.network.types import InputEncoding
+from cosim.tasks.testset import load_test_set
+
+torch = pytest.importorskip("torch")
+
+import cosim  # noqa: E402
+from cosim.training.cells import BETA_MIN  # noqa: E402
+from cosim.training.hardware import GridLinear  # noqa: E402
+from cosim.training.own import BMRU, export, learned  # noqa: E402
+from cosim.training.transistors import TransistorCircuit  # noqa: E402
+
+pytestmark = pytest.mark.ngspice  # device tables are measured in it
+
+
+@pytest.fixture(scope="module")
+def digits(batch, technology, calibration):
+    network = load_network(trained_network_path("digits_d4"))
+    return LearnedCircuit(design := compile_network(network, technology, calibration), design.nominal)
+
+
+@pytest.fixture(scope="module")
+def x(digits):
+    test_set = load_test_set(digits.design.network, None)
+    return torch.from_numpy(np.stack([test_set.inputs(k) for k in (51, 5)]))
+
+
+class Two(torch.nn.Module):
+    """A unit behind another one, and a readout.
+
+    No candidate is below 0, where the circuit's is 0 and software's goes on; thresholds are in the middle between two
+    candidates, where the compiler leaves them: so both have the same distances, at which the surrogate is taken.
+    """
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.layer1, self.layer2, self.readout = BMRU(2, 3), BMRU(3, 2), GridLinear(2, 2, 1 / 8)
+        rows = {
+            self.layer1.cell: ([[2.0, 0.5], [0.5, 2.0], [1.0, 1.0]], [0.0, 0.0, 0.0], 0.4, 1.2),
+            self.layer2.cell: ([[1.5, 0.5, 0.0], [0.5, 1.0, 1.0]], [0.0, 0.5], 0.75, 1.25),
+        }
+        with torch.no_grad():
+            for cell, (weight, bias, lower, upper) in rows.items():
+                cell.linear.weight.copy_(torch.tensor(weight))
+                cell.linear.bias.copy_(torch.tensor(bias))
+                cell.lo_free.fill_(lower - BETA_MIN)
+                cell.width_free.fill_(upper - lower - cell.width_min)
+
+    def forward(self, units):
+        first = self.layer1(units)
+        second = self.layer2(first)
+        return self.readout(second), torch.cat([first, second], dim=2)
+
+    @property
+    def parts(self):
+        return {"layer1": self.layer1, "layer2": self.layer2, "readout": self.readout}
+
+
+ENCODING = InputEncoding(np.zeros(2), np.ones(2))
+RAW = np.array([[[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 0.5], [0.5, 0.5], [1.0, 0.0]]])
+
+
+@pytest.fixture(scope="module")
+def two(batch, technology, calibration):
+    model = Two()
+    network = export(model.parts, ENCODING, ("no", "yes"))
+    design = compile_network(network, technology, calibration)
+    return model, TransistorCircuit(LearnedCircuit(design, design.nominal))
+
+
+def test_values_are_those_of_the_circuit_over_the_unit_current(digits, x):
+    out = TransistorCircuit(digits)(x)
+    run = digits.simulate([one.numpy() for one in x], {}, {}, {})
+    assert out.readout.numpy() == pytest.approx(run.readout / run.i_unit, rel=1e-12)
+    assert np.array_equal(out.h.numpy(), run.states)
+    assert out.above.numpy() == pytest.approx((run.candidate - run.thresholds[:, None, :, 0]) / run.i_unit)
+    on = np.concatenate([np.zeros((2, 1, 8)), run.states[:, :-1]], axis=1) > 0
+    assert out.distance.numpy() == pytest.approx(np.abs(np.where(on, out.below, out.above)))
+    assert out.cells == run.cells
+
+
+def test_gradients_are_those_of_the_networks_own_training(two):
+    """What flows through states is what software computes: gains of mirrors and voltages of nodes leave 3 %.
+
+    The loss knows states alone: readouts of the circuit differ by their mirrors' gains, which gradients do not have.
+    """
+    model, circuit = two
+    units = torch.from_numpy(encode_inputs(ENCODING, RAW).units).float()
+    weights = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 4, 5)))
+    _, states = model(units)
+    (states * weights).sum().backward()
+    theirs = {name: one.grad.clone() for name, one in model.named_parameters() if one.grad is not None}
+    model.zero_grad()
+    out = circuit(torch.from_numpy(RAW), learned(model.parts))
+    assert torch.equal(out.h, states.detach().double())
+    (out.h * weights).sum().backward()
+    ours = {name: one.grad for name, one in model.named_parameters() if one.grad is not None}
+    for name in (
+        "layer1.cell.lo_free",
+        "layer1.cell.width_free",
+        "layer2.cell.linear.weight",
+        "layer2.cell.linear.bias",
+    ):
+        scale = theirs[name].abs().max()
+        assert scale > 0.01, name
+        assert (ours[name] - theirs[name]).abs().max() < 0.03 * scale, name
+
+
+def test_a_readout_bias_passes_its_gradient_straight(two):
+    _, circuit = two
+    found = circuit.learned
+    out = circuit(torch.from_numpy(RAW), found)
+    out.readout[:, :, 1].sum().backward()
+    assert found["readout.bias"].grad.tolist() == pytest.approx([0.0, 8.0], rel=0.02)  # 2 samples of 4 frames; gain
+
+
+def test_padding_frames_count_for_nothing(two):
+    _, circuit = two
+    long = torch.from_numpy(np.concatenate([RAW, np.ones((2, 3, 2))], axis=1))
+    out = circuit(long, lengths=torch.tensor([4, 4]))
+    alone = circuit(torch.from_numpy(RAW))
+    assert out.readout.shape == (2, 4, 2)
+    assert out.readout.numpy() == pytest.approx(alone.readout.numpy())
+
+
+def test_learned_arrays_of_own_modules_are_those_of_the_export(two):
+    model, circuit = two
+    found = learned(model.parts)
+    own = dict(circuit.circuit.arrays)
+    assert {name: tuple(value.shape) for name, value in found.items()} == {
+        name: value.shape for name, value in own.items() if not name.endswith(".alpha")
+    }
+    network = circuit.network(found)
+    assert all(
+        np.array_equal(network.layers[0].arrays()[name], own[f"layer1.{name}"]) for name in ("weight", "beta_lo")
+    )
+
+
+def test_a_chip_is_trimmed_by_the_gradients_of_its_pins(digits, x):
+    """Four steps against the margin loss of one chip: it falls, and the pins that count have moved."""
+    circuit = TransistorCircuit(digits).on_chips([7])
+    factors = {pin: torch.ones((), requires_grad=True) for pin in circuit.pins}
+    optimiser, losses = torch.optim.Adam(factors.values(), 0.01), []
+    for _ in range(4):
+        out = circuit(x, pins=factors)
+        loss = torch.relu(0.5 - out.distance).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 1e-3
+    assert any(abs(one.item() - 1) > 0.02 for one in factors.values())
+
+
+def test_areas_have_gradients_on_chips_alone(digits, x):
+    area = {role: torch.ones((), requires_grad=True) for role in ("compare", "weight")}
+    TransistorCircuit(digits).on_chips([3], 3)(x, area=area).readout.sum().backward()
+    assert area["weight"].grad != 0
+
+
+def test_the_way_in_is_the_compiled_network(batch):
+    chip = cosim.load(trained_network_path("digits_d4")).compile("generic180")
+    circuit = chip.differentiable()
+    assert circuit.pins == tuple(chip.design.assembly.bias_pins)
+    assert set(circuit.learned) == set(circuit.circuit.arrays)
+    native = cosim.load(trained_network_path("digits_native_d8")).compile("generic180")
+    with pytest.raises(MappingError, match="has no derivatives through transistors"):
+        native.differentiable()
+
+
+def test_no_samples(digits, x):
+    with pytest.raises(InputError, match="x must have at least one sample"):
+        TransistorCircuit(digits)(x[:0])
