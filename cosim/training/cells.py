@@ -332,7 +332,7 @@ class SignedCell(RecurrentCell):
     def to_layer(self, name: str, sources: tuple[str, ...]) -> SignedLayer:
         """Return what a torch cell has learned as a network's layer, numpy data in float64."""
         found = {field: as_array(value) for field, value in self.learned().items()}
-        return SignedLayer(name, sources, **found, epsilon=float(self.epsilon), levels=self.levels)
+        return SignedLayer(name, sources, **found, epsilon=float(self.epsilon), levels=self.levels)  # pyright: ignore[reportArgumentType] - found has arrays alone
 
     def learned(self) -> dict[str, Tensor]:
         more = {"weight_beta": self.beta, "weight_alpha": self.alpha}

@@ -185,7 +185,7 @@ def learned(parts: Mapping[str, nn.Module]) -> dict[str, Tensor]:
         if isinstance(module, CMRU):
             arrays = module.cell.learned()
         else:
-            weight, bias = _parameters(name, module)
+            weight, bias = _parameters("learned", name, module)
             arrays = {"weight": weight, "bias": weight.new_zeros(len(weight)) if bias is None else bias}
         found |= {f"{name}.{field}": value for field, value in arrays.items()}
     return found
@@ -214,19 +214,19 @@ def _layer(name: str, module: nn.Module, sources: tuple[str, ...]) -> Layer:
 
 
 def _linear(name: str, module: nn.Module) -> tuple[Array, Array]:
-    weight, bias = _parameters(name, module)
+    weight, bias = _parameters("export", name, module)
     found = as_array(weight)
     return found, np.zeros(len(found)) if bias is None else as_array(bias)
 
 
-def _parameters(name: str, module: nn.Module) -> tuple[Tensor, Tensor | None]:
+def _parameters(call: str, name: str, module: nn.Module) -> tuple[Tensor, Tensor | None]:
     """Return weight and bias of a linear part of one's own model, on its grid if it has one."""
     if isinstance(module, GridLinear):
         return module.rounded()
     if isinstance(module, nn.Linear):
         return module.weight, module.bias
     raise NetworkError(
-        f"export: {name} is a {type(module).__name__}, which has no circuit here; parts are CMRU, BMRU, GridLinear "
+        f"{call}: {name} is a {type(module).__name__}, which has no circuit here; parts are CMRU, BMRU, GridLinear "
         f"and torch.nn.Linear, and {READOUT!r} is one of the last two"
     )
 

@@ -127,9 +127,9 @@ class Compiled(_PageResult):
         engine_entry(BATCH).load()
         with importing("a gradient", install_command("train")):
             from cosim.training.transistors import TransistorCircuit
-        from cosim.engines.learned import LearnedCircuit  # numba, which need not be there
+        from cosim.engines.gradients import SimulatedCircuit  # numba, which need not be there
 
-        return TransistorCircuit(LearnedCircuit(self.design, self.condition, self.timing, timeout))
+        return TransistorCircuit(SimulatedCircuit(self.design, self.condition, self.timing, timeout))
 
     def compare(
         self, data: Samples = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2

@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "benchmarks"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if path.name != "smoke.py")
 # The batched engine measures tables and compiles kernels where no cache has them; the others take 3 s or more.
-_BATCHED = "agreement", "aperture", "automata", "batch", "blocks", "dmu", "flips", "left", "register", "whole"
+_BATCHED = (
+    "agreement", "aperture", "automata", "batch", "blocks", "dmu", "flips", "gradients", "left", "register", "whole",
+)  # fmt: skip
 _LONG = (
     "chips", "compile", "counter", "fragile", "gru", "hazard", "kill", "mismatch", "power_scaling", "process", "recall",
     "reference", "second_simulator", "simulator", "speed", "yield_area",

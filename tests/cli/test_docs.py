@@ -161,10 +161,11 @@ def test_page_from_python(python):
 @pytest.mark.slow
 @pytest.mark.ngspice
 def test_a_training_loop_of_ones_own(python):
-    """About 10 s: 600 iterations and four samples. States are printed as the page has them."""
+    """About 20 s: 600 iterations and four samples, then ten through transistors. The first states are as printed."""
     pytest.importorskip("torch")
-    printed = python(example("docs/how-to/own-training-loop.md"))
-    assert printed.strip() == block_with("docs/how-to/own-training-loop.md", "circuit: 100")
+    page = "docs/how-to/own-training-loop.md"
+    printed = python(f"{example(page)}\n{example(page, 1)}\nprint(loss.item() < 10)")
+    assert printed.strip() == f"{block_with(page, 'circuit: 100')}\nTrue"
 
 
 def test_a_problem_for_the_loop_of_the_package(python):

@@ -1,28 +1,35 @@
-"""A compiled network on transistors as a function of what it learned, and the way back to derivatives.
+"""Simulates a compiled network on transistors at given parameters, and gives the gradient of a sum by all of these.
 
     forward   samples -> readout r and candidates u at the moments of the decisions; each cell's thresholds; ampere
-    back      dJ/dr, dJ/du, dJ/dthresholds -> dJ by all that the network learned, by bias currents, by areas
+    back      dJ/dr, dJ/du, dJ/dthresholds -> dJ by all that the network learned, by bias currents and by areas
 
-The states that the cells decide are constants on the way back: between two flips all these derivatives are those of the
-simulated steps (`adjoint`), and at a flip they jump. With e = ln of a transistor's current factor:
+J is a sum of these currents, such as a loss to first order. All states are constants on the way back: what a flip of a
+state would change is left to the caller. With V and e, the deviations of a transistor's threshold voltage and of ln of
+its current factor:
 
-    weight      its transistors carry W times a signal, so dJ/dW = dJ/de / W. A row's weight on the pedestal and its
-                bias follow from its other weights, and their derivatives are added. A weight of 0 has no transistor:
-                its derivative is that of the row's equation, the sum over frames of dJ/du or dJ/dr times the signal
-    bias pin    dJ/dln(I) by the adjoint, and K^T times dJ/d(thresholds of the cell on its chip), where K is the
-                derivative of these thresholds by ln(I) of the cell's two pins
-    threshold   a learned threshold is a current into these pins: D^T dJ/dln(I), with D = dln(I)/d(learned thresholds)
-                of the compiler
-    area        a transistor's deviations from its nominal values are proportional to 1 / sqrt(area), so that
-                dJ/dln(area) = -1/2 (V dJ/dV + e dJ/de) with the threshold voltage's deviation V
+    weight      its transistors carry W times a signal: dJ/dW = dJ/de / W of them. A row subtracts the pedestals of its
+                sources, so each weight has minus the derivative of the row's weight on the pedestal as well. A weight
+                of 0 has no transistor: its derivative is the sum over frames of dJ/du (dJ/dr) times the signal, in
+                frames where the candidate is not 0
+    bias pin    with the current I: dJ/dln(I) of the simulated currents, plus K^T dJ/dthresholds of its cells, where K
+                is the derivative of a cell's two thresholds by ln of the currents from its two pins
+    threshold   the compiler turns learned thresholds into these two currents: D^T dJ/dln(I at the cell), where D =
+                dln(I)/d(learned thresholds) is taken by a difference over 1e-3 of the unit current, or over the side
+                that can be calibrated
+    area        V and e are proportional to 1 / sqrt(area): dJ/dln(area) = -1/2 sum(V dJ/dV + e dJ/de)
+    constant    a cell that no input changes is not built, and its own parameters have the derivative 0. A weight that
+                reads it has h times that of its row's bias, with the cell's constant h
 
-Thresholds and their derivatives are those of the behavioral equations (`engines.behavioral.effects`), because a
-threshold is no current of the circuit. Source of the area's law: M. J. M. Pelgrom, A. C. J. Duinmaijer and A. P. G.
-Welbers, IEEE J. Solid-State Circuits 24 (1989) 1433.
+The compiler rounds weights to whole devices, cuts those beyond the largest mirror if it is asked to, and moves
+thresholds to the middle between two candidates; derivatives pass straight through all three. Derivatives of simulated
+currents are those of `engines.batch.sensitivity`. Thresholds, which are no current of the simulation, and their
+derivatives are those of the behavioral equations (`engines.behavioral.effects`). Law of areas: M. J. M. Pelgrom, A. C.
+J. Duinmaijer and A. P. G. Welbers, IEEE J. Solid-State Circuits 24 (1989) 1433.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -30,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.bounds import CHIPS, SEED
-from cosim.base.errors import InputError, MappingError, SimulationError
+from cosim.base.errors import InputError, MappingError, SimulationError, UnitCurrentError
 from cosim.base.text import listed, shown
 from cosim.circuit.bench import Current, DrainCurrent
 from cosim.circuit.waveforms import Timing
@@ -55,8 +62,8 @@ from cosim.engines.simulation.read import (
     with_margins,
 )
 from cosim.engines.simulation.testbench import encode_sample, inference_bench
-from cosim.network.ir.graph import Edge
-from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, InputCurrent, Output, Pedestal, UnitCurrent
+from cosim.network.ir.graph import Edge, ScaledGraph
+from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT, InputCurrent, Memory, Output, Pedestal, UnitCurrent, Weight
 from cosim.network.layers import SignedLayer
 from cosim.network.types import Network, check_network
 from cosim.units.builder import net, weight_device
@@ -69,10 +76,11 @@ _STEP = 1e-4  # of ln(I), over which a threshold's derivative is taken; threshol
 _THRESHOLD_STEP = 1e-3  # of the unit current: the same for the compiler's bias currents
 _OFF = 1e-3  # of the unit current: a candidate below it is no longer moved by its row
 READOUT = "readout"
+_FIXED = (".alpha", ".initial")  # ends of the names of arrays without derivatives here: levels and first states
 _EFFECTS = ("thresh", "width", "compared")  # factors of a cell that move its thresholds
 
 
-class Links(NamedTuple):
+class StateLinks(NamedTuple):
     """How states of a circuit reach candidates and outputs, by the network's equations, in software units.
 
     into_cells (cells, cells), into_outputs (outputs, cells): what a state of 1 adds to a candidate or an output; stages
@@ -89,8 +97,11 @@ class Links(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Derivatives:
-    """dJ by what the network learned, in software units, by ln of bias pins' currents and by ln of areas, by name."""
+class ParameterGradients:
+    """Gradients of a sum of simulated currents, by name of the parameter.
+
+    learned: by arrays, in software units; pins: by ln of bias pins' currents; area: by ln of the area of each role.
+    """
 
     learned: dict[str, Array]
     pins: dict[str, float]
@@ -112,6 +123,12 @@ class _Job:
     def cells(self) -> tuple[str, ...]:
         """Return the names of the cells of a simulation, in the order of their states."""
         return tuple(self.design.assembly.decisions)
+
+    @property
+    def valid(self) -> Array:
+        """Return 1 for the frames of each simulated sample, 0 behind its end, (n, frames)."""
+        lengths = np.array([len(x) for x in self.samples])
+        return np.asarray(np.arange(lengths.max()) < lengths[:, None], dtype=np.float64)
 
     def plan(self, frames: int) -> ReadPlan:
         """Return what to read from the simulation of a sample of so many frames."""
@@ -167,7 +184,7 @@ class SimulatedSamples:
         """Return the names of the simulated cells, in the order of their states."""
         return self.job.cells
 
-    def links(self) -> Links:
+    def links(self) -> StateLinks:
         """Return how the simulated states reach candidates and outputs by the network's equations."""
         graph = self.job.design.graph
         cells = [node for cell in self.cells if isinstance(node := graph.nodes[cell], Schmitt)]
@@ -182,12 +199,16 @@ class SimulatedSamples:
 
         fields = ("stage", "start", "zero", "step")
         stages, start, zero, step = (np.array([float(getattr(one, name)) for one in cells]) for name in fields)
-        return Links(into(self.cells), into([node.name for node in graph.of(Output)]), stages, start, zero, step)
+        return StateLinks(into(self.cells), into([node.name for node in graph.of(Output)]), stages, start, zero, step)
 
-    def pull_back(self, readout: Array, candidate: Array, thresholds: Array) -> Derivatives:
+    def pull_back(self, readout: Array, candidate: Array, thresholds: Array) -> ParameterGradients:
         """Return dJ by all parameters, from dJ by the fields of these names, each of the shape of its field."""
+        valid = self.job.valid[:, :, None]
+        readout, candidate = readout * valid, candidate * valid
         names, volts, factors, pins = self._adjoint(readout, candidate)
         place = {name: k for k, name in enumerate(names)}
+        mirrors = _threshold_mirrors(self.job.design)
+        by_mirror = factors.sum(axis=0)[[[place[one] for one in mirrors[cell]] for cell in self.cells]]
         slopes = {chip: found.slopes for chip, found in self.job.thresholds().items()}
         by_line = np.zeros((len(self.cells), 2))  # through thresholds alone
         for n, chip in enumerate(self.job.chips):
@@ -196,11 +217,11 @@ class SimulatedSamples:
             _add_threshold_deviations(self.job, by_effect, place, (volts[n], factors[n]))
         by_edge = _by_edges(self, dict(zip(names, factors.sum(axis=0).tolist(), strict=True)), readout, candidate)
         learned = _by_weights(self.job.design, by_edge)
-        _add_thresholds(self.job, by_line, pins, learned)
+        _add_thresholds(self.job, by_line + by_mirror, learned)
         for k, cell in enumerate(self.cells):
             for pin, value in zip(self.job.design.assembly.cell_bias[cell][:2], by_line[k].tolist(), strict=True):
                 pins[pin] += value
-        return Derivatives(learned, pins, self._by_area(names, volts, factors))
+        return ParameterGradients(learned, pins, self._by_area(names, volts, factors))
 
     def _adjoint(self, readout: Array, candidate: Array) -> tuple[tuple[str, ...], Array, Array, dict[str, float]]:
         """Run all tiles backwards: return transistors, dJ by their deviations, V and e, (n, transistors), and by ln of
@@ -227,7 +248,7 @@ class SimulatedSamples:
             factors.append(found.ln_beta[0])
             for pin, value in zip(found.sources, found.current[0].sum(axis=0).tolist(), strict=True):
                 if pin in pins:
-                    pins[pin] += job.condition.bias_scale * wanted[pin] * value
+                    pins[pin] += wanted[pin] * value
         return names, np.concatenate(volts), np.concatenate(factors), pins
 
     def _by_area(self, names: tuple[str, ...], volts: Array, factors: Array) -> dict[str, float]:
@@ -248,7 +269,7 @@ class SimulatedSamples:
 
 
 @dataclass(frozen=True)
-class LearnedCircuit:
+class SimulatedCircuit:
     """A compiled network whose transistors are simulated at values of its learned arrays, bias pins and areas.
 
     design: with Schmitt triggers of constant thresholds and no other unit, whose states are read in their own frame;
@@ -265,12 +286,19 @@ class LearnedCircuit:
 
     def __post_init__(self) -> None:
         """Raise MappingError that names a unit, or a signal, for which there are no derivatives."""
+        assert self.condition.bias_scale == self.condition.input_scale == 1, "currents are those of the design"
         _check_graph(self.design)
 
     @property
     def arrays(self) -> Mapping[str, Array]:
-        """Return the arrays that the design's network learned, by name."""
-        return learned_arrays(self.design.network)
+        """Return the arrays of the simulated network that have derivatives, by name: not levels and first states."""
+        every = learned_arrays(self.design.network).items()
+        return {name: value for name, value in every if not name.endswith(_FIXED)}
+
+    @property
+    def features(self) -> int:
+        """Return how many numbers a frame of a sample to simulate has."""
+        return self.design.network.encoding.features
 
     @property
     def pins(self) -> tuple[str, ...]:
@@ -279,7 +307,7 @@ class LearnedCircuit:
 
     def network(self, learned: Mapping[str, Array]) -> Network:
         """Return the network of the simulated circuit with these learned arrays in place of its own."""
-        _check_names("learned array", learned, self.arrays)
+        _check_names("learned array", learned, learned_arrays(self.design.network))
         fields: dict[str, dict[str, Array]] = {}
         for name, value in learned.items():
             owner, _, field = name.rpartition(".")
@@ -289,7 +317,7 @@ class LearnedCircuit:
         readout = replace(network.readout, **fields.get(READOUT, {}))
         return check_network(replace(network, layers=layers, readout=readout), "learned arrays")
 
-    def on_chips(self, chips: Sequence[int], seed: int) -> "LearnedCircuit":
+    def on_chips(self, chips: Sequence[int], seed: int) -> "SimulatedCircuit":
         """Return the simulated circuit on the chips with these numbers."""
         for number in chips:
             CHIPS.check("chips", number + 1)
@@ -302,28 +330,38 @@ class LearnedCircuit:
         learned: Mapping[str, Array],
         pins: Mapping[str, float],
         area: Mapping[str, float],
+        *,
+        keep: bool = True,
     ) -> SimulatedSamples:
         """Simulate raw samples, each (frames, features), on the transistors.
 
         learned: name of an array, such as `layer1.weight` -> its values, absent for those of the design's own network;
         pins: bias pin -> factor of its current; area: role of transistors -> their gate area over the drawn one, for
         mismatch alone; absent for 1. Arrays that differ from the network's are compiled anew, so that weights are whole
-        numbers of devices. The steps of all samples are kept for the way back, some 5 MB a sample for 700 transistors
-        and 8 frames. Raises MappingError where the arrays cannot be built, InputError for names that do not exist and
-        shares of samples that are not equal, SimulationError where the engine cannot run a sample.
+        numbers of devices; cells that no input changes are then left out. keep: whether to keep the steps of all
+        samples for the way back, some 5 MB a sample for 700 transistors and 8 frames. Raises MappingError where the
+        arrays cannot be built, InputError for names that do not exist and shares of samples that are not equal,
+        SimulationError where the engine cannot run a sample.
         """
         design = self._compiled(learned)
+        if pins and design is not self.design:
+            raise InputError(
+                "pins are those of the circuit as compiled; give other `learned` arrays or `pins`, not both"
+            )
         _check_names("bias pin", pins, design.assembly.bias_pins)
+        if area and not self.chips:
+            raise InputError("area counts for mismatch alone; choose chips with `on_chips`, or leave `area` out")
         for kind, factors in (("pins", pins), ("area", area)):
             if wrong := next((name for name, value in factors.items() if not 0 < value < math.inf), None):
                 raise InputError(
                     f"{kind}: {wrong} must be a positive factor, not {factors[wrong]:g}; 1 changes nothing"
                 )
-        condition = replace(self.condition, pins={**self.condition.pins, **pins})
+        own = self.condition.pins
+        condition = replace(self.condition, pins={**own, **{pin: own.get(pin, 1.0) * pins[pin] for pin in pins}})
         chips = self._drawn(design, area, len(samples))
         margins = [one for one in decision_margins(design, Run(timing=self.timing, condition=condition)) if one]
         job = _Job(design, condition, self.timing, tuple(samples), chips, tuple(margins))
-        return _read(job, tuple(self._tile(job, first) for first in range(0, len(samples), LANES)))
+        return _read(job, (self._tile(job, first) for first in range(0, len(samples), LANES)), keep=keep)
 
     def _tile(self, job: _Job, first: int) -> _Tile:
         """Simulate LANES samples of a job, or as many as there are, from number `first` on."""
@@ -359,7 +397,7 @@ class LearnedCircuit:
 
     def _compiled(self, learned: Mapping[str, Array]) -> Design:
         """Return the design of the network with these arrays; the own one where they are its own."""
-        own = self.arrays
+        own = learned_arrays(self.design.network)
         for name, value in learned.items():
             if name in own and value.shape != own[name].shape:
                 raise InputError(f"{name} must have the shape {own[name].shape}, not {value.shape}")
@@ -396,12 +434,14 @@ def _check_names(kind: str, given: Mapping[str, object], known: Mapping[str, obj
         raise InputError(f"there is no {kind} {shown(strange)}; there are {listed(list(known))}")
 
 
-def _read(job: _Job, tiles: tuple[_Tile, ...]) -> SimulatedSamples:
-    """Read readout, candidates and states of all samples from their recorded steps."""
+def _read(job: _Job, tiles: Iterable[_Tile], *, keep: bool) -> SimulatedSamples:
+    """Simulate all tiles of a job, and read readout, candidates and states; keep: whether to keep the tiles."""
+    kept: list[_Tile] = []
     shape, cells = (len(job.samples), max(map(len, job.samples))), len(job.cells)
     readout = np.zeros((*shape, len(job.design.assembly.outputs)))
     candidate, states = np.zeros((*shape, cells)), np.zeros((*shape, cells))
     for tile in tiles:
+        kept += [tile] if keep else []
         for lane, (n, plan) in enumerate(zip(tile.numbers, tile.plans, strict=True)):
             waves, frames = tile.recorded.waveforms(lane), len(plan.times)
             inference = read_inference(waves, replace(plan, margins=()))
@@ -410,14 +450,15 @@ def _read(job: _Job, tiles: tuple[_Tile, ...]) -> SimulatedSamples:
                 candidate[n, :frames, k] = np.interp(plan.closes[k], waves.time, waves.drain(margin.device))
     thresholds = job.thresholds()
     return SimulatedSamples(
-        job, tiles, readout, candidate, states, np.stack([thresholds[chip].values for chip in job.chips])
+        job, tuple(kept), readout, candidate, states, np.stack([thresholds[chip].values for chip in job.chips])
     )
 
 
 def _chip_thresholds(design: Design, condition: Condition, chip: Chip | None) -> _ChipThresholds:
     """Return the thresholds of all cells of a design on a chip, with their derivatives."""
     drawn = deviations_of(design, condition, chip).cells
-    values, slopes = [], []
+    values: list[Array] = []
+    slopes: list[Array] = []
     for name in design.assembly.decisions:
         node, factors = design.graph.nodes[name], drawn.get(name, SchmittFactors())
         assert isinstance(node, Schmitt)
@@ -425,7 +466,7 @@ def _chip_thresholds(design: Design, condition: Condition, chip: Chip | None) ->
 
         def at(factors: SchmittFactors, node: Schmitt = node) -> Array:
             found = node.switching_thresholds(cell_of(design.graph, node, design.calibration, factors), ())
-            return condition.bias_scale * np.array([float(found.while_off[0]), float(found.while_on[0])])
+            return np.array([float(found.while_off[0]), float(found.while_on[0])])
 
         values.append(at(factors))
         by: list[Array] = []
@@ -495,35 +536,51 @@ def _by_edges(
 def _by_weights(design: Design, by_edge: Mapping[Edge, float]) -> dict[str, Array]:
     """Return dJ by the learned weights and biases, from that by the graph's weights; arrays of other names are 0."""
     graph = design.graph
-    found = {name: np.zeros(value.shape) for name, value in learned_arrays(design.network).items()}
+    arrays = learned_arrays(design.network).items()
+    found = {name: np.zeros(value.shape) for name, value in arrays if not name.endswith(_FIXED)}
+    for (source, target), weight in graph.left_out.weights.items():
+        if source in graph.left_out.states and (UNIT_CURRENT, target) in by_edge:  # a constant is in the row's bias
+            node, (name, place) = graph.left_out.nodes[source], _learned_place(weight)
+            assert isinstance(node, Memory)
+            h = node.zero + node.step * graph.left_out.states[source]
+            found[name][place] += h * by_edge[UNIT_CURRENT, target]
     for (source, target), by in by_edge.items():
         node = graph.nodes[source]
         if isinstance(node, Pedestal):
             continue
-        name, _, indices = graph.weights[source, target].origin.partition(" ")[0].rstrip("]").partition("[")
         gain, total = 1.0, by
         if not isinstance(node, UnitCurrent):
             total -= by_edge.get((PEDESTAL, target), 0.0)
         if isinstance(node, Schmitt):  # a learned weight is on h = zero + step s, its transistors on level s
             gain = node.step / node.level
             total = gain * total + node.zero * by_edge.get((UNIT_CURRENT, target), 0.0)
-        found[name][tuple(int(index) for index in indices.split(","))] += total
+        name, place = _learned_place(graph.weights[source, target])
+        found[name][place] += total
     return found
 
 
-def _add_thresholds(job: _Job, by_line: Array, pins: Mapping[str, float], learned: dict[str, Array]) -> None:
+def _learned_place(weight: Weight) -> tuple[str, tuple[int, ...]]:
+    """Return the learned array of a simulated weight, such as `layer1.weight`, and its place there."""
+    name, _, indices = weight.origin.partition(" ")[0].rstrip("]").partition("[")
+    return name, tuple(int(index) for index in indices.split(","))
+
+
+def _threshold_mirrors(design: Design) -> dict[str, tuple[str, str]]:
+    """Return cell -> the transistors that bring it the currents of its threshold pin and of its width pin."""
+    found = {(one.key, one.field): one.devices[0][0] for one in effects_of(design) if one.factors is SchmittFactors}
+    return {cell: (found[cell, "thresh"], found[cell, "width"]) for cell in design.assembly.decisions}
+
+
+def _add_thresholds(job: _Job, by_line: Array, learned: dict[str, Array]) -> None:
     """Add dJ by the learned thresholds to `learned`.
 
-    by_line: (cells, 2), dJ by ln of the pins' currents, through thresholds; pins: the same by the circuit's currents.
+    by_line: (cells, 2), dJ by ln of the currents that each cell receives from its two pins.
     """
     layers = {layer.name: layer for layer in job.design.network.layers}
-    lines = [job.design.assembly.cell_bias[cell][:2] for cell in job.cells]
     for k, cell in enumerate(job.cells):
         node = job.design.graph.nodes[cell]
         assert isinstance(node, Schmitt)
-        shared = [sum(pin in others for others in lines) for pin in lines[k]]
-        through = by_line[k] + [pins[pin] / count for pin, count in zip(lines[k], shared, strict=True)]
-        rise, fall = job.design.i_unit * (_bias_slopes(job.design, node).T @ through)
+        rise, fall = job.design.i_unit * (_bias_slopes(job.design, node).T @ by_line[k])
         layer = layers[node.layer]
         if isinstance(layer, SignedLayer):
             learned[f"{layer.name}.bias_beta"][node.index] += np.sign(layer.bias_beta[node.index]) * (rise - fall)
@@ -534,12 +591,21 @@ def _add_thresholds(job: _Job, by_line: Array, pins: Mapping[str, float], learne
 
 def _bias_slopes(design: Design, node: Schmitt) -> Array:
     """Return d ln(I_thresh, I_width) of a cell's pins by its upper and lower threshold, to simulate; (2, 2), 1/A."""
-    graph, asked, step = design.graph, design.graph.currents[node.name], _THRESHOLD_STEP * design.i_unit
+    sized, asked, step = design.graph, design.graph.currents[node.name], _THRESHOLD_STEP * design.i_unit
+    weights = {edge: weight for edge, weight in sized.weights.items() if edge[0] != PEDESTAL}  # as sizing has them
 
     def at(rise: float, fall: float) -> Array:
-        moved = {**graph.currents, node.name: replace(asked, i_rise=asked.i_rise + rise, i_fall=asked.i_fall + fall)}
-        bias = node.solve_bias(SizingInput(replace(graph, currents=moved), design.calibration))
+        moved = {**sized.currents, node.name: replace(asked, i_rise=asked.i_rise + rise, i_fall=asked.i_fall + fall)}
+        graph = ScaledGraph(sized.nodes, weights, sized.i_unit, moved, comparator_devices=sized.comparator_devices)
+        bias = node.solve_bias(SizingInput(graph, design.calibration))
         return np.log([bias.i_thresh, bias.i_width])
 
-    by_rise, by_fall = (at(step, 0.0) - at(-step, 0.0), at(0.0, step) - at(0.0, -step))
-    return np.stack([by_rise, by_fall], axis=1) / (2 * step)
+    def slope(rise: float, fall: float) -> Array:
+        """Return the difference over one step; at the end of what can be calibrated, to one side."""
+        for up, down in ((1, 1), (1, 0), (0, 1)):
+            with suppress(UnitCurrentError):
+                more, less = at(up * rise, up * fall), at(-down * rise, -down * fall)
+                return (more - less) / ((up + down) * step)
+        return np.zeros(2)
+
+    return np.stack([slope(step, 0.0), slope(0.0, step)], axis=1)

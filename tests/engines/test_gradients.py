@@ -15,11 +15,14 @@ import pytest
 from cosim.base.errors import InputError, MappingError
 from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
-from cosim.engines.learned import LearnedCircuit
+from cosim.engines.gradients import SimulatedCircuit, _bias_slopes
 from cosim.exchange.checkpoint import load_network
-from cosim.network.layers import SignedLayer
+from cosim.network.ir.graph import ScaledGraph
+from cosim.network.layers import FirstQuadrantLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.tasks.testset import load_test_set
+from cosim.units.sizing import SizingInput
+from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
 pytestmark = pytest.mark.ngspice  # device tables are measured in it
 
@@ -27,7 +30,7 @@ pytestmark = pytest.mark.ngspice  # device tables are measured in it
 @pytest.fixture(scope="module")
 def circuit(batch, technology, calibration):
     network = load_network(trained_network_path("digits_d4"))
-    return LearnedCircuit(design := compile_network(network, technology, calibration), design.nominal)
+    return SimulatedCircuit(design := compile_network(network, technology, calibration), design.nominal)
 
 
 @pytest.fixture(scope="module")
@@ -130,11 +133,22 @@ def test_areas(circuit, samples):
         assert by[role] == pytest.approx(expected, rel=0.01), role
 
 
+def test_pins_multiply_those_of_the_condition(circuit, samples):
+    trimmed = replace(circuit, condition=replace(circuit.condition, pins={"bias_gain_0": 1.1}))
+    both = trimmed.simulate(samples, {}, {"bias_gain_0": 1.1}, {})
+    assert both.job.condition.pins["bias_gain_0"] == pytest.approx(1.21)
+
+
 def test_chips_are_those_of_monte_carlo_and_share_the_samples(circuit, samples):
+    plan = VariationPlan("local", 0, 2)
+    design = circuit.design
+    devices = varying_devices(design.assembly.circuit, design.technology, plan)
+    drawn = draw_chip(devices, design.technology, plan, 1)
     run = circuit.on_chips((0, 1), 0).simulate(samples * 2, {}, {}, {})
     first = circuit.on_chips((0,), 0).simulate(samples, {}, {}, {})
     assert run.readout[0] == pytest.approx(first.readout[0], rel=0.01)  # other steps beside the other chip
     assert not np.allclose(run.thresholds[0], run.thresholds[1], rtol=1e-3, atol=0.0)
+    assert np.array_equal(run.job.chips[1].vt_shift, drawn.vt_shift)
     with pytest.raises(InputError, match="3 samples must be a multiple of the 2 chips"):
         circuit.on_chips((0, 1), 0).simulate(samples * 3, {}, {}, {})
 
@@ -154,7 +168,7 @@ def test_a_signed_unit(batch, technology, calibration):
     readout = Readout(("layer2",), np.array([[1.0, -0.5]]), np.array([1.5]))
     encoding = InputEncoding(np.zeros(2), np.ones(2))
     network = check_network(Network(encoding, (first, second), readout, weight_grid=1 / 8))
-    circuit = LearnedCircuit(design := compile_network(network, technology, calibration), design.nominal)
+    circuit = SimulatedCircuit(design := compile_network(network, technology, calibration), design.nominal)
     x = [np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])]
     run = circuit.simulate(x, {}, {}, {})
     fixed, total = Sum(run, thresholds=False), Sum(run)
@@ -167,6 +181,40 @@ def test_a_signed_unit(batch, technology, calibration):
         assert total.by(run).learned[name][where] == pytest.approx(expected, rel=0.02), name
 
 
+def test_a_cell_left_out_as_constant_has_its_derivative_in_the_bias(batch, technology, calibration):
+    """The first unit is always set, so it is not built, and who reads it has its 1 in the bias."""
+    ones, weights = np.ones(2), np.array([[0.0, 0.0], [1.5, 0.5]])
+    first = FirstQuadrantLayer("layer1", ("input",), weights, np.array([2.0, 0.0]), 0.3 * ones, ones, ones)
+    readout = Readout(("layer1",), np.array([[0.5, 1.0]]), np.array([0.25]))
+    encoding = InputEncoding(np.zeros(2), np.ones(2), levels=16)
+    network = check_network(Network(encoding, (first,), readout, weight_grid=1 / 8))
+    circuit = SimulatedCircuit(design := compile_network(network, technology, calibration), design.nominal)
+    x = [np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])]
+    run = circuit.simulate(x, {}, {}, {})
+    assert run.cells == ("layer1.1",)
+    total = Sum(run, thresholds=False)
+    found = total.by(run).learned
+    expected = difference(circuit, x, total, moved(circuit, "readout.weight", (0, 0)), 1 / 8)
+    assert found["readout.weight"][0, 0] == pytest.approx(expected, rel=0.01)
+    assert not found["layer1.weight"][0].any()
+
+
+def test_the_compiler_sets_pins_as_the_derivatives_say(circuit):
+    """At the design's own thresholds the bias currents are those of its sizing: the slopes are of the same row."""
+    graph = circuit.design.graph
+    for node in graph.memories:
+        slopes = _bias_slopes(circuit.design, node)
+        step = 1e-3 * circuit.design.i_unit
+        asked = graph.currents[node.name]
+        weights = {edge: weight for edge, weight in graph.weights.items() if edge[0] != "zero"}
+        moved = {**graph.currents, node.name: replace(asked, i_rise=asked.i_rise + step)}
+        sized = ScaledGraph(graph.nodes, weights, graph.i_unit, moved)
+        bias = node.solve_bias(SizingInput(sized, circuit.design.calibration))
+        before = graph.biases[node.name]
+        change = np.log([bias.i_thresh / before.i_thresh, bias.i_width / before.i_width])
+        assert change == pytest.approx(slopes[:, 0] * step, rel=0.01, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [
@@ -174,6 +222,7 @@ def test_a_signed_unit(batch, technology, calibration):
         (({"layer1.bias": np.zeros(3)}, {}, {}), r"layer1.bias must have the shape \(4,\), not \(3,\)"),
         (({}, {"bias_x": 1.0}, {}), "no bias pin 'bias_x'; there are .*bias_thresh_0"),
         (({}, {"bias_gain_0": -1.0}, {}), "pins: bias_gain_0 must be a positive factor, not -1"),
+        (({"readout.bias": np.zeros(10)}, {"bias_gain_0": 1.1}, {}), "give other `learned` arrays or `pins`, not both"),
         (({}, {}, {"weight": float("nan")}), "area: weight must be a positive factor, not nan"),
         (({}, {}, {"wings": 1.0}), "no role 'wings'; there are "),
     ],
@@ -189,4 +238,4 @@ def test_units_without_derivatives(circuit):
     network = replace(circuit.design.network, layers=layers, state_ranges=ranges)
     design = compile_network(network, circuit.design.technology, circuit.design.calibration)
     with pytest.raises(MappingError, match=r"layer1.0 has no derivatives through transistors: .* \(epsilon 0\)"):
-        LearnedCircuit(design, design.nominal)
+        SimulatedCircuit(design, design.nominal)
