@@ -9,7 +9,7 @@ chip, areas, at most 20 of each kind, against central differences of the batched
 less than 2 % of their kind's largest derivative are left out: a difference of two simulations does not resolve them.
 Those whose step flips a state cannot be compared, nor weights that are much larger than their row's on the pedestal.
 pins: 20 steps of Adam on the factors of all bias currents of one chip, 32 training samples each; its accuracy on 120
-test samples before and after, on transistors. What docs/how-to/own-training-loop.md has.
+test samples before and after, on transistors. What docs/how-to/train-through-transistors.md has.
 """
 
 import sys
@@ -24,8 +24,8 @@ from smoke import shrink
 import cosim
 from cosim.base.resources import trained_network_path
 from cosim.circuit.elements import Mos
+from cosim.engines.batch.gradients import SimulatedCircuit, SimulatedSamples
 from cosim.engines.engine import Run
-from cosim.engines.gradients import SimulatedCircuit, SimulatedSamples
 from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.read import decision_margins, read_plan, with_candidates, with_margins
 from cosim.engines.simulation.testbench import inference_bench

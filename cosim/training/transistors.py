@@ -6,7 +6,7 @@
 
 A gradient is the sum of two parts, both of which count in every frame:
 
-    currents   that of the simulated readouts and candidates with all states held constant (`engines.gradients`)
+    currents   that of the simulated readouts and candidates with all states held constant (`engines.batch.gradients`)
     states     how a parameter could change a state. The step from a candidate's distance to a state has the surrogate
                derivative of training (`scan.heaviside`), and a state changes what follows by the network's equations:
                h_t = s_t + (1 - s_t - r_t) h_t-1 in its cell, with set s and reset r, and weight times level in the rows
@@ -38,8 +38,8 @@ Tensors: TypeAlias = Mapping[str, Tensor]
 Factors: TypeAlias = Mapping[str, float]
 
 
-class CircuitGradients(Protocol):
-    """Gradients of a circuit by name, `cosim.engines.gradients.ParameterGradients`."""
+class _Gradients(Protocol):
+    """Gradients of a circuit by name, `cosim.engines.batch.gradients.ParameterGradients`."""
 
     @property
     def learned(self) -> Mapping[str, Array]: ...
@@ -49,8 +49,8 @@ class CircuitGradients(Protocol):
     def area(self) -> Mapping[str, float]: ...
 
 
-class RecordedRun(Protocol):
-    """Samples that ran on transistors, `cosim.engines.gradients.SimulatedSamples`; training itself knows no engine."""
+class _Simulated(Protocol):
+    """Samples that ran on transistors, `cosim.engines.batch.gradients.SimulatedSamples`; training knows no engine."""
 
     @property
     def readout(self) -> Array: ...
@@ -65,11 +65,11 @@ class RecordedRun(Protocol):
     @property
     def cells(self) -> tuple[str, ...]: ...
     def links(self) -> tuple[Array, ...]: ...
-    def pull_back(self, readout: Array, candidate: Array, thresholds: Array) -> CircuitGradients: ...
+    def pull_back(self, readout: Array, candidate: Array, thresholds: Array) -> _Gradients: ...
 
 
-class CircuitSimulator(Protocol):
-    """A compiled network that simulates samples at given values, `cosim.engines.gradients.SimulatedCircuit`."""
+class _Circuit(Protocol):
+    """A compiled network that simulates samples at given values, `cosim.engines.batch.gradients.SimulatedCircuit`."""
 
     @property
     def arrays(self) -> Mapping[str, Array]: ...
@@ -78,7 +78,7 @@ class CircuitSimulator(Protocol):
     @property
     def pins(self) -> tuple[str, ...]: ...
     def network(self, learned: Mapping[str, Array]) -> Network: ...
-    def on_chips(self, chips: Sequence[int], seed: int) -> "CircuitSimulator": ...
+    def on_chips(self, chips: Sequence[int], seed: int) -> "_Circuit": ...
     def simulate(
         self,
         samples: Sequence[Array],
@@ -87,12 +87,12 @@ class CircuitSimulator(Protocol):
         area: Factors,
         *,
         keep: bool,
-    ) -> RecordedRun: ...
+    ) -> _Simulated: ...
 
 
 @dataclass(frozen=True)
 class CircuitOutput:
-    """What the transistors of a circuit did with a batch of samples; all in software units, with gradients.
+    """The result of a batch of samples on a circuit's transistors; all in software units, with gradients.
 
     readout (n, time, outputs); h (n, time, cells): states, such as -1 and 1 of signed units; from_upper, from_lower (n,
     time, cells): candidate minus the upper and minus the lower threshold; distance (n, time, cells): size of the one of
@@ -116,7 +116,7 @@ class TransistorCircuit:
     circuit: as from `Compiled.differentiable`, which makes this object.
     """
 
-    circuit: CircuitSimulator
+    circuit: _Circuit
 
     def new_parameters(self) -> dict[str, Tensor]:
         """Return new tensors with what the circuit's network learned, by names such as `layer1.weight`.
@@ -192,10 +192,10 @@ class _Call:
     """A call of a circuit: its samples, the names of its tensors, and what was simulated, kept for gradients or not."""
 
     def __init__(
-        self, circuit: CircuitSimulator, samples: Sequence[Array], names: tuple[tuple[str, ...], ...], *, keep: bool
+        self, circuit: _Circuit, samples: Sequence[Array], names: tuple[tuple[str, ...], ...], *, keep: bool
     ) -> None:
         self.circuit, self.samples, self.names, self.keep = circuit, samples, names, keep
-        self.found: RecordedRun
+        self.found: _Simulated
 
     def parts(self, values: Sequence[Any]) -> list[dict[str, Any]]:
         """Return the values of learned arrays, pins and areas by name."""
@@ -236,7 +236,7 @@ class _Simulate(torch.autograd.Function):
         )
 
 
-def _output(found: RecordedRun, simulated: tuple[Tensor, ...], valid: Tensor) -> CircuitOutput:
+def _output(found: _Simulated, simulated: tuple[Tensor, ...], valid: Tensor) -> CircuitOutput:
     """Return what a circuit did, with the derivatives at flips added to those of the simulated currents.
 
     simulated: readout, candidate and thresholds over the unit current; valid: frames of each sample, (n, time).

@@ -127,7 +127,7 @@ class Compiled(_PageResult):
         engine_entry(BATCH).load()
         with importing("a gradient", install_command("train")):
             from cosim.training.transistors import TransistorCircuit
-        from cosim.engines.gradients import SimulatedCircuit  # numba, which need not be there
+        from cosim.engines.batch.gradients import SimulatedCircuit  # numba, which need not be there
 
         return TransistorCircuit(SimulatedCircuit(self.design, self.condition, self.timing, timeout))
 

@@ -164,7 +164,8 @@ def test_a_training_loop_of_ones_own(python):
     """About 20 s: 600 iterations and four samples, then ten through transistors. The first states are as printed."""
     pytest.importorskip("torch")
     page = "docs/how-to/own-training-loop.md"
-    printed = python(f"{example(page)}\n{example(page, 1)}\nprint(loss.item() < 10)")
+    through = example("docs/how-to/train-through-transistors.md")
+    printed = python(f"{example(page)}\n{through}\nprint(loss.item() < 10)")
     assert printed.strip() == f"{block_with(page, 'circuit: 100')}\nTrue"
 
 

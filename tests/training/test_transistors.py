@@ -8,7 +8,7 @@ import pytest
 from cosim.base.errors import InputError, MappingError
 from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
-from cosim.engines.gradients import SimulatedCircuit
+from cosim.engines.batch.gradients import SimulatedCircuit
 from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import encode_inputs
 from cosim.network.types import InputEncoding

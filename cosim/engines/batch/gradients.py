@@ -81,7 +81,7 @@ _EFFECTS = ("thresh", "width", "compared")  # factors of a cell that move its th
 
 
 class StateLinks(NamedTuple):
-    """How states of a circuit reach candidates and outputs, by the network's equations, in software units.
+    """Links from a simulated circuit's states to candidates and outputs, by the network's equations, software units.
 
     into_cells (cells, cells), into_outputs (outputs, cells): what a state of 1 adds to a candidate or an output; stages
     (cells,): in which each cell decides; start (cells,): first states; zero, step (cells,): h is zero + step times the

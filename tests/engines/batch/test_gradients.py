@@ -15,7 +15,7 @@ import pytest
 from cosim.base.errors import InputError, MappingError
 from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
-from cosim.engines.gradients import SimulatedCircuit, _bias_slopes
+from cosim.engines.batch.gradients import SimulatedCircuit, _bias_slopes
 from cosim.exchange.checkpoint import load_network
 from cosim.network.ir.graph import ScaledGraph
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer
