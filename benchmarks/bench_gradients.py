@@ -145,7 +145,7 @@ def check(technology="generic180", model="digits_d4", chip=None):
         for where, value in np.ndenumerate(by_kind[kind].learned[name]):
             place = f"{name}[{','.join(map(str, where))}]"
             if kind == "threshold":
-                cases[kind].append((place, value, grid / 16, lambda s, n=name, w=where: shifted(n, w, s)))
+                cases[kind].append((place, value, grid / 4, lambda s, n=name, w=where: shifted(n, w, s)))
             elif array[where]:
                 again = lambda s, p=place: circuit.times(p, s).simulate(samples, {}, {}, area)  # noqa: E731
                 cases[kind].append((place, array[where] * value, 0.02, again))
