@@ -3,22 +3,23 @@
     forward   samples -> readout r and candidates u at the moments of the decisions; each cell's thresholds; ampere
     back      dJ/dr, dJ/du, dJ/dthresholds -> dJ by all that the network learned, by bias currents and by areas
 
-J is a sum of these currents, such as a loss to first order. All states are constants on the way back: what a flip of a
-state would change is left to the caller. With V and e, the deviations of a transistor's threshold voltage and of ln of
-its current factor:
+J is any function of readouts, candidates and thresholds, such as a loss; its derivatives by them are given. All states
+are constants on the way back: what a flip of a state would change is left to the caller. V is the deviation of a
+transistor's threshold voltage, e that of ln of its current factor.
 
-    weight      its transistors carry W times a signal: dJ/dW = dJ/de / W of them. A row subtracts the pedestals of its
-                sources, so each weight has minus the derivative of the row's weight on the pedestal as well. A weight
-                of 0 has no transistor: its derivative is the sum over frames of dJ/du (dJ/dr) times the signal, in
-                frames where the candidate is not 0
-    bias pin    with the current I: dJ/dln(I) of the simulated currents, plus K^T dJ/dthresholds of its cells, where K
-                is the derivative of a cell's two thresholds by ln of the currents from its two pins
-    threshold   the compiler turns learned thresholds into these two currents: D^T dJ/dln(I at the cell), where D =
-                dln(I)/d(learned thresholds) is taken by a difference over 1e-3 of the unit current, or over the side
-                that can be calibrated
-    area        V and e are proportional to 1 / sqrt(area): dJ/dln(area) = -1/2 sum(V dJ/dV + e dJ/de)
-    constant    a cell that no input changes is not built, and its own parameters have the derivative 0. A weight that
-                reads it has h times that of its row's bias, with the cell's constant h
+    weight      The transistors of a weight W carry W times a signal: dJ/dW = dJ/de / W, e common to these transistors.
+                A signal of 0 is a pedestal current, which another weight of the row takes off again; so from dJ/dW of
+                each signal with a pedestal goes dJ/d(that weight). A weight of 0 has no transistor: its derivative is
+                the sum over frames of dJ/du or dJ/dr times the signal, without frames in which a candidate is 0.
+    bias pin    With the current I: dJ/dln(I) of the simulated currents, plus K^T dJ/d(thresholds) for each cell on the
+                pin, where K is the derivative of a cell's two thresholds by ln of the currents that it gets from its
+                two pins.
+    threshold   The compiler turns a cell's learned thresholds into these two currents. With their derivatives D =
+                dln(I)/d(learned thresholds), a difference over 1e-3 of the unit current to both sides, or to the one
+                that can be calibrated: D^T dJ/dln(I), with both parts of the pin's derivative.
+    area        V and e are proportional to 1 / sqrt(area): dJ/dln(area) = -1/2 sum(V dJ/dV + e dJ/de).
+    constant    A cell that no input changes is not built, and its own parameters have the derivative 0. A weight that
+                reads it has h times that of its row's bias, with the cell's constant h.
 
 The compiler rounds weights to whole devices, cuts those beyond the largest mirror if it is asked to, and moves
 thresholds to the middle between two candidates; derivatives pass straight through all three. Derivatives of simulated
