@@ -7,7 +7,7 @@ check: a sum of readouts and of candidates' distances from thresholds, with rand
 chip of this number (none: without mismatch). Its derivatives by weights, biases, thresholds, bias currents and, on a
 chip, areas, at most 20 of each kind, against central differences of the batched engine and of ngspice. Parameters with
 less than 2 % of their kind's largest derivative are left out: a difference of two simulations does not resolve them.
-Those whose step flips a state cannot be compared, nor weights that are much larger than their row's on the pedestal.
+Those whose step flips a state or cannot be built are not compared, nor weights much larger than the pedestal's.
 pins: 20 steps of Adam on the factors of all bias currents of one chip, 32 training samples each; its accuracy on 120
 test samples before and after, on transistors. What docs/how-to/train-through-transistors.md has.
 """
@@ -22,6 +22,7 @@ import torch
 from smoke import shrink
 
 import cosim
+from cosim.base.errors import MappingError
 from cosim.base.resources import trained_network_path
 from cosim.circuit.elements import Mos
 from cosim.engines.batch.gradients import SimulatedCircuit, SimulatedSamples
@@ -174,7 +175,7 @@ def report(kind, cases, total):
                 break
             try:
                 more, less = (value_of(simulate(sign * wider * step)) for sign in (1, -1))
-            except AssertionError:
+            except (AssertionError, MappingError):
                 flips += 1
                 continue
             off.append((abs(2 * wider * step * value / (more - less) - 1), name))
