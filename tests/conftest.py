@@ -22,13 +22,15 @@ import cosim.cli
 from cosim.base import claim, write
 from cosim.base.claim import MARKER
 from cosim.base.errors import MissingToolError
+from cosim.base.resources import trained_network_path
 from cosim.circuit.bench import PRECISE, Bench, Tran, Voltage
 from cosim.circuit.dialects.ngspice import format_deck, format_options
 from cosim.circuit.elements import Capacitor, Circuit, Source
+from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.library import find_ngspice_library
 from cosim.engines.ngspice.process import run_deck
-from cosim.exchange.checkpoint import save_checkpoint
+from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.network.layers import FirstQuadrantLayer, Layer, ReluLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout
 from cosim.technology.calibration import Calibration, load_calibration
@@ -152,6 +154,15 @@ def batch(technology, tmp_path_factory):
         ran = BatchSimulator().run(bench, 300.0)
     assert not isinstance(ran, Failure), ran.detail
     return BatchSimulator()
+
+
+@pytest.fixture(scope="session")
+def digits_circuit(batch, technology, calibration):
+    """`digits_d4` on transistors, with derivatives; it asks for the batch engine."""
+    from cosim.engines.batch.gradients import SimulatedCircuit
+
+    network = load_network(trained_network_path("digits_d4"))
+    return SimulatedCircuit(design := compile_network(network, technology, calibration), design.nominal)
 
 
 @pytest.fixture(scope="session")

@@ -95,10 +95,10 @@ class CircuitOutput:
     """The result of a batch of samples on a circuit's transistors; all in software units, with gradients.
 
     readout (n, time, outputs); h (n, time, cells): states, such as -1 and 1 of signed units; from_upper, from_lower (n,
-    time, cells): candidate minus the upper and minus the lower threshold; distance (n, time, cells): size of the one of
-    both that can change the state, the lower one for a state that was on, for `hardware.margin_penalty`; cells: their
-    names. After a sample's last frame readout is 0 and distances are infinite. A cell that no input changes is not
-    built, and is absent.
+    time, cells): candidate minus the upper and minus the lower threshold; distance (n, time, cells): size of whichever
+    can change the state, from_lower if it was on, else from_upper, for `hardware.margin_penalty`; cells: their names.
+    After a sample's last frame readout is 0 and distances are infinite. A cell that no input changes is not built, and
+    is absent.
     """
 
     readout: Tensor

@@ -9,7 +9,6 @@ from cosim.base.errors import InputError, MappingError
 from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.batch.gradients import SimulatedCircuit
-from cosim.exchange.checkpoint import load_network
 from cosim.network.reference import encode_inputs
 from cosim.network.types import InputEncoding
 from cosim.tasks.testset import load_test_set
@@ -26,9 +25,8 @@ pytestmark = pytest.mark.ngspice  # device tables are measured in it
 
 
 @pytest.fixture(scope="module")
-def digits(batch, technology, calibration):
-    network = load_network(trained_network_path("digits_d4"))
-    return SimulatedCircuit(design := compile_network(network, technology, calibration), design.nominal)
+def digits(digits_circuit):
+    return digits_circuit
 
 
 @pytest.fixture(scope="module")

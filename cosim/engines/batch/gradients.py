@@ -8,15 +8,15 @@ are constants on the way back: what a flip of a state would change is left to th
 transistor's threshold voltage, e that of ln of its current factor.
 
     weight      The transistors of a weight W carry W times a signal: dJ/dW = dJ/de / W, e common to these transistors.
-                A signal of 0 is a pedestal current, which another weight of the row takes off again; so from dJ/dW of
-                each signal with a pedestal goes dJ/d(that weight). A weight of 0 has no transistor: its derivative is
-                the sum over frames of dJ/du or dJ/dr times the signal, without frames in which a candidate is 0.
+                A signal of 0 is a pedestal current, cancelled by another weight W' of the row; so dJ/dW' is subtracted
+                from dJ/dW of each signal with a pedestal. A weight of 0 has no transistor: its derivative is the sum
+                over frames of dJ/du or dJ/dr times the signal, without frames in which a candidate is 0.
     bias pin    With the current I: dJ/dln(I) of the simulated currents, plus K^T dJ/d(thresholds) for each cell on the
                 pin, where K is the derivative of a cell's two thresholds by ln of the currents that it gets from its
                 two pins.
-    threshold   The compiler turns a cell's learned thresholds into these two currents. With their derivatives D =
-                dln(I)/d(learned thresholds), a difference over 1e-3 of the unit current to both sides, or to the one
-                that can be calibrated: D^T dJ/dln(I), with both parts of the pin's derivative.
+    threshold   The compiler turns a cell's learned thresholds into these two currents. D = dln(I)/d(learned thresholds)
+                is taken by steps of 1e-3 of the unit current to both sides, or to the only side that can be calibrated:
+                D^T dJ/dln(I), with both parts of the pin's derivative.
     area        V and e are proportional to 1 / sqrt(area): dJ/dln(area) = -1/2 sum(V dJ/dV + e dJ/de).
     constant    A cell that no input changes is not built, and its own parameters have the derivative 0. A weight that
                 reads it has h times that of its row's bias, with the cell's constant h.

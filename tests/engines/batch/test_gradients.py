@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError, MappingError
-from cosim.base.resources import trained_network_path
 from cosim.compiler.passes import compile_network
 from cosim.engines.batch.gradients import SimulatedCircuit, _bias_slopes
-from cosim.exchange.checkpoint import load_network
 from cosim.network.ir.graph import ScaledGraph
 from cosim.network.layers import FirstQuadrantLayer, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
@@ -28,9 +26,8 @@ pytestmark = pytest.mark.ngspice  # device tables are measured in it
 
 
 @pytest.fixture(scope="module")
-def circuit(batch, technology, calibration):
-    network = load_network(trained_network_path("digits_d4"))
-    return SimulatedCircuit(design := compile_network(network, technology, calibration), design.nominal)
+def circuit(digits_circuit):
+    return digits_circuit
 
 
 @pytest.fixture(scope="module")
