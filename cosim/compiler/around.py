@@ -26,8 +26,7 @@ from cosim.circuit.elements import Attribution, Instance, Subcircuit
 from cosim.circuit.waveforms import Timing, sampled_time
 from cosim.compiler.settings import Target
 from cosim.network.ir.graph import SizedGraph
-from cosim.network.ir.nodes import InputCurrent, Memory, Output
-from cosim.units.builder import PEDESTAL_STRENGTH
+from cosim.network.ir.nodes import PEDESTAL_STRENGTH, InputCurrent, Memory, Output
 
 SWING = 4 / 3  # of V_DD, what the mean of an output moves by that is the sum of its weights' sizes
 IDLE = 0.1e-9  # A

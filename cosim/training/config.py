@@ -39,6 +39,7 @@ TRAINING_BOUNDS = {
     "noise": Bounds(0, 1, open_high=True),
     "margin": Bounds(1e-6, 1, open_high=True, zero="no margin"),
     "weight_cost": Bounds(0, 1, open_high=True),
+    "power_cost": Bounds(0, 1, open_high=True),
     "range_max": Bounds(2, 1000, zero="no limit"),
     "margin_sigma": Bounds(1e-3, 100, zero="no margin"),
     "seed": SEED,
@@ -96,10 +97,10 @@ class TrainingConfig:
     epsilon: constant, or None to anneal it from 1 to 0; noise: relative standard deviation of weights and thresholds
     during training; margin: distance, units, that candidates should keep from thresholds, 0 for none; weight_cost: loss
     per unit of summed |weight|, because current, area and the error of a difference of mirrored currents grow with it;
-    range_max: largest minus smallest state that a unit should keep to, because each step between them needs a rung, 0
-    for no limit; mismatch: how the chips of the training vary, None for nominal devices; margin_sigma: distance that
-    candidates should keep, in standard deviations as `spread` gives them, 0 for none; device_noise: every decision is
-    made with the noise of `spread`.
+    power_cost: loss per unit of supply current, see cosim.training.supply; range_max: largest minus smallest state that
+    a unit should keep to, because each step between them needs a rung, 0 for no limit; mismatch: how the chips of the
+    training vary, None for nominal devices; margin_sigma: distance that candidates should keep, in standard deviations
+    as `spread` gives them, 0 for none; device_noise: every decision is made with the noise of `spread`.
     """
 
     architecture: Architecture = field(default_factory=Architecture)
@@ -110,6 +111,7 @@ class TrainingConfig:
     noise: float = 0.05
     margin: float = 0.05
     weight_cost: float = 5e-5
+    power_cost: float = 0.0
     range_max: float = 0.0
     seed: int = 0
     mismatch: MismatchModel | None = None
@@ -136,7 +138,7 @@ def describe_config(config: TrainingConfig) -> dict[str, Any]:
             del settings["architecture"][option]
     if settings["architecture"]["gate"] == "exponential":
         del settings["architecture"]["gate"]
-    for option in ("mismatch", "margin_sigma", "device_noise", "spread"):
+    for option in ("power_cost", "mismatch", "margin_sigma", "device_noise", "spread"):
         if not settings[option]:
             del settings[option]
     return settings

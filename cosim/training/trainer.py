@@ -66,6 +66,7 @@ from cosim.training.loop import (
     over_seeds,
     seed_paper_descent,
 )
+from cosim.training.supply import supply_currents
 
 NEAR = (0.01, 0.02, 0.05)
 
@@ -150,7 +151,8 @@ class TrainingJob:
 
     passing: is called with each point of the training curve; check: raises MappingError for a network that cannot be
     compiled for its target, such as `cosim.compiler.passes.check_mapping`, None to accept every network; start: a
-    trained network whose weights and input encoding the training begins with, None for random weights.
+    trained network whose weights and input encoding the training begins with, but for the readout if it has other
+    classes; None for random weights.
     """
 
     config: TrainingConfig
@@ -378,7 +380,7 @@ class HardwareProblem(Problem[HardwareNetwork]):
         return Chips(self.config.mismatch, count, rng, compared=self.config.epsilon in (1, -1))
 
     def loss_of(self, output: BackboneOutput, y: Tensor, lengths: Tensor) -> Tensor:
-        """Compute a training's loss: that of the task, penalties for margins and bounds, and the cost of weights."""
+        """Compute a training's loss: of the task, penalties for margins and bounds, costs of weights and of power."""
         # Votes have no gradient: a voting network is trained on its mean readout.
         voting = self.config.architecture.pooling == "vote"
         scores = pool(output.readout, lengths, "mean") if voting else output.scores
@@ -394,6 +396,9 @@ class HardwareProblem(Problem[HardwareNetwork]):
             loss = loss + sum(margin_penalty(d[valid], self.config.margin) for d in output.distances.values())
         if self.config.margin_sigma > 0:
             loss = loss + sum(margin_penalty(d[valid], self.config.margin_sigma) for d in output.sigmas.values())
+        if self.config.power_cost > 0:
+            currents = supply_currents(self.model, output, valid)
+            loss = loss + self.config.power_cost * torch.stack([*currents.values()]).sum()
         excess = bound_loss(self.model, self.config.mismatch)
         return loss + self.config.weight_cost * self.model.total_weight() + BOUND_COST * excess
 
@@ -444,9 +449,11 @@ def _initial_backbone(job: TrainingJob) -> HardwareNetwork:
         torch.manual_seed(config.seed)
         if job.start is not None:
             check_start(job.start, task)
-            backbone = HardwareNetwork(config.architecture, job.start.encoding, task.outputs)
+            backbone, start = HardwareNetwork(config.architecture, job.start.encoding, task.outputs), job.start
+            if describe_new_readout(start, task):
+                start = replace(start, readout=backbone.to_network().readout)
             try:
-                backbone.load_(job.start)
+                backbone.load_(start)
             except NetworkError as error:
                 raise InputError(f"the network to begin with: {error}") from None
             return backbone
@@ -455,18 +462,23 @@ def _initial_backbone(job: TrainingJob) -> HardwareNetwork:
 
 
 def check_start(start: Network, task: Task) -> None:
-    """Raise InputError where a network does not read the features of a task, or does not know its classes."""
+    """Raise InputError where a network to begin a training with does not read the features of the task."""
     features = task.x_train.shape[2]
     if start.encoding.features != features:
         raise InputError(
             f"the network to begin with reads {start.encoding.features} features and samples of {task.name} have "
-            f"{features}; go on with a network of the same task"
+            f"{features}; go on with a network for the same features"
         )
-    if start.labels != tuple(task.labels) or len(start.readout.bias) != task.outputs:
-        raise InputError(
-            f"the network to begin with has {_outputs(start.labels, len(start.readout.bias))}, and {task.name} "
-            f"{_outputs(task.labels, task.outputs)}; go on with a network of the same task"
-        )
+
+
+def describe_new_readout(start: Network, task: Task) -> str:
+    """Return the reason why a training that begins with a network has a readout of its own; empty if it has not."""
+    if start.labels == tuple(task.labels) and len(start.readout.bias) == task.outputs:
+        return ""
+    return (
+        f"the readout begins with random weights: the network to begin with has "
+        f"{_outputs(start.labels, len(start.readout.bias))}, and {task.name} {_outputs(task.labels, task.outputs)}"
+    )
 
 
 def _outputs(labels: tuple[str, ...], count: int) -> str:

@@ -13,12 +13,11 @@ from cosim.cells.steering import steering_and, symbol_comparator
 from cosim.cells.tau_cell import tau_line
 from cosim.circuit.elements import Attribution, Element, Instance, Subcircuit
 from cosim.network.ir.graph import Edge, SizedGraph
-from cosim.network.ir.nodes import Memory, Node, Output, Pedestal
+from cosim.network.ir.nodes import PEDESTAL_STRENGTH, Memory, Node, Output, Pedestal
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
 
 NETWORK = "network"
-PEDESTAL_STRENGTH = 8  # its rail loads every row and carries little: built so much stronger, it settles in time
 _SAME_CURRENT = 1e-15  # A; bias pins closer than this are one pin
 
 

@@ -13,7 +13,7 @@ from cosim.exchange.checkpoint import load_network, save_checkpoint  # noqa: E40
 from cosim.network.types import Network, network_to_arrays  # noqa: E402
 from cosim.tasks.memory import generate_copy_first_task, generate_parity_task  # noqa: E402
 from cosim.training.config import Architecture, TrainingConfig, read_settings  # noqa: E402
-from cosim.training.trainer import TrainingJob, initial_network, run_job  # noqa: E402
+from cosim.training.trainer import TrainingJob, describe_new_readout, initial_network, run_job  # noqa: E402
 
 TASK = generate_parity_task(steps=8, n_train=60, n_test=20)
 CONFIG = TrainingConfig(Architecture(cells=3, layers=2), iterations=20, batch=16, epsilon=0.0)
@@ -76,14 +76,30 @@ def test_its_encoding_is_the_networks() -> None:
     np.testing.assert_array_equal(found.scale, start.encoding.scale)
 
 
+@pytest.mark.parametrize("labels", [("x", "y"), ("0", "1", "2"), ()])
+def test_other_classes_get_a_readout_of_their_own(labels) -> None:
+    """It is that of the seed; everything else is the network's."""
+    other = dataclasses.replace(TASK, labels=labels, y_train=TASK.y_train % 2)
+    if not labels:
+        other = dataclasses.replace(other, y_train=TASK.y_train[:, None] * 1.0, y_test=TASK.y_test[:, None] * 1.0)
+    start = initial_network(TrainingJob(CONFIG, other))
+    assert (len(start.readout.bias), start.regression) == (max(len(labels), 1), not labels)
+    mine = dataclasses.replace(CONFIG, seed=9)
+    found, fresh = (arrays(initial_network(TrainingJob(mine, TASK, start=one))) for one in (start, None))
+    for name, value in arrays(start).items():
+        if name.startswith("readout"):
+            np.testing.assert_array_equal(found[name], fresh[name], err_msg=name)
+        else:
+            np.testing.assert_allclose(found[name], value, rtol=1e-6, atol=1e-6, err_msg=name)
+    assert "the readout begins with random weights" in describe_new_readout(start, TASK)
+    assert not describe_new_readout(initial_network(TrainingJob(CONFIG, TASK)), TASK)
+
+
 def test_what_another_task_or_architecture_is_told() -> None:
     start = initial_network(TrainingJob(CONFIG, TASK))
     copied = generate_copy_first_task(steps=5, n_train=40, n_test=10)
     with pytest.raises(InputError, match=r"begin with reads 1 features and samples of copy-first-5 have 2; go on with"):
         initial_network(TrainingJob(CONFIG, copied, start=start))
-    renamed = dataclasses.replace(start, labels=("x", "y"))
-    with pytest.raises(InputError, match="begin with has the classes x, y, and parity the classes"):
-        initial_network(TrainingJob(CONFIG, TASK, start=renamed))
     for change, message in (
         ({"layers": 1}, "this architecture layer1, readout"),
         ({"cells": 5}, r"layer1.weight has shape \(3, .*\(5, "),

@@ -35,10 +35,9 @@ import numpy as np
 from cosim.circuit.elements import Mos, Role
 from cosim.compiler.design import Design
 from cosim.network.ir.graph import Edge
-from cosim.network.ir.nodes import And, Memory, Node, Output, Pedestal, Rectifier
+from cosim.network.ir.nodes import PEDESTAL_STRENGTH, And, Memory, Node, Output, Pedestal, Rectifier
 from cosim.technology.types import Technology
 from cosim.units.builder import (
-    PEDESTAL_STRENGTH,
     instance,
     net,
     steering_instance,

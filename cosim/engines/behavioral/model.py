@@ -47,13 +47,21 @@ from cosim.engines.behavioral.noise import noise_model
 from cosim.engines.chip import deviations_of, standing
 from cosim.engines.engine import Description, Inference, Progress, Run
 from cosim.network.ir.graph import SizedGraph
-from cosim.network.ir.nodes import PEDESTAL, InputCurrent, Memory, Output, Pedestal, Rectifier, UnitCurrent
+from cosim.network.ir.nodes import (
+    PEDESTAL,
+    PEDESTAL_STRENGTH,
+    InputCurrent,
+    Memory,
+    Output,
+    Pedestal,
+    Rectifier,
+    UnitCurrent,
+)
 from cosim.network.ir.states import States
 from cosim.network.reference import encode_inputs, later, valid_steps
 from cosim.tasks.testset import TestSet
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Technology
-from cosim.units.builder import PEDESTAL_STRENGTH
 from cosim.units.kind import Array, CellSignals
 from cosim.units.sizing import PULSE_BEGIN
 from cosim.units.table import unit_of

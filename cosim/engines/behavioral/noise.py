@@ -48,10 +48,10 @@ from cosim.base.errors import InputError
 from cosim.circuit.elements import GROUND, Capacitor, Mos
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.compiler.design import Design
-from cosim.network.ir.nodes import And, Memory, Pedestal, Rectifier
+from cosim.network.ir.nodes import PEDESTAL_STRENGTH, And, Memory, Pedestal, Rectifier
 from cosim.technology.noise import DeviceNoise, NoiseFit
 from cosim.technology.types import Geometry, Polarity, Technology
-from cosim.units.builder import PEDESTAL_STRENGTH, instance, net
+from cosim.units.builder import instance, net
 from cosim.units.schmitt import Schmitt, SchmittBias
 from cosim.units.table import unit_of
 from cosim.variation.noise import NoiseSimulation

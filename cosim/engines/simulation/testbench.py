@@ -41,8 +41,8 @@ from cosim.circuit.waveforms import (
 )
 from cosim.compiler.design import Condition, Design
 from cosim.engines.chip import chip_circuit, standing
+from cosim.network.ir.nodes import PEDESTAL_STRENGTH
 from cosim.network.reference import encode_inputs
-from cosim.units.builder import PEDESTAL_STRENGTH
 from cosim.units.sizing import PULSE_BEGIN, PULSE_END
 from cosim.variation.draws import Chip
 

@@ -32,6 +32,7 @@ class UnitCurrent:
 
 
 PEDESTAL_UNITS = 0.05  # of i_unit: gate lines of a 0 then settle with C n u_t / I, about 1 ms
+PEDESTAL_STRENGTH = 8  # its rail loads every row and carries little: built so much stronger, it settles in time
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CHIPS = 200
 TRAINED_FILE, RUN_FILE = "trained.pt", "run.json"
-_KEPT = ("weight_cost", "batch", "range_max", "margin")  # settings of a first training that the second one has, too
+_KEPT = ("weight_cost", "power_cost", "batch", "range_max", "margin")  # of a first training, for the second one, too
 _MOST_YIELD = 0.9999
 
 

@@ -9,6 +9,7 @@ import click
 
 from cosim.base.bounds import AREA, SEEDS
 from cosim.base.errors import InputError, MappingError, importing, warn
+from cosim.base.quantities import format_quantity
 from cosim.base.resources import install_command
 from cosim.base.text import shown_path
 from cosim.cli.help import OptionGroup
@@ -113,6 +114,7 @@ class TrainOptions:
     )
     device_noise: bool = switch("Decide with the noise of the devices.", DESCENT)
     weight_cost: float = _setting("weight_cost", "Loss per unit of summed |weight|.", DESCENT)
+    power_cost: float = _setting("power_cost", "Loss per unit of supply current (software 1.0).", DESCENT)
     range_max: float = _setting("range_max", "Largest range of a state, 0 for any.", DESCENT)
     width_min: float = _setting("width_min", "Smallest hysteresis width, in units.", NETWORK)
     pooling: Literal["last", "mean", "vote"] = one_of(
@@ -124,7 +126,8 @@ class TrainOptions:
     batch: int = _setting("batch", "Samples a step.", DESCENT)
     learning_rate: float = _setting("learning_rate", "Peak learning rate.", DESCENT, flags=("--lr",))
     start: Path | None = option(
-        "Network of cosim train to begin with, not random weights; its architecture and epsilon are kept.", FILE, None,
+        "Network of cosim train to begin with, not random weights; its architecture and epsilon are kept, "
+        "its readout only for the same classes.", FILE, None,
         DESCENT, flags=("--from",),
     )  # fmt: skip
     seed: int = _setting("seed", "Seed of weights, batches and noise.")
@@ -165,12 +168,13 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
     with stopping_truthfully(*(kept if options.seeds > 1 else ()), *map(state_path, kept)):
         with importing("training", EXTRA):
             from cosim.training.history import writing_board
-            from cosim.training.trainer import TrainingJob, initial_network
+            from cosim.training.trainer import TrainingJob, describe_new_readout, initial_network
 
         loaded = load_task(name, options.data)
         job = TrainingJob(config, loaded, None, check, start)
         known = describe_obstacle(initial_network(job), output)
-        for text in (*describe_constants(loaded), *known):
+        anew = "" if start is None else describe_new_readout(start, loaded)
+        for text in filter(None, (*describe_constants(loaded), *known, anew)):
             warn(text)
         with writing_board(options.tensorboard) as passing:
             best = _train(replace(job, passing=passing), seeds, output, session)
@@ -267,7 +271,7 @@ def format_seeds(best: "Network") -> list[str]:
 
 
 def count_chips(network: "Network", options: TrainOptions, task: "Task") -> str:
-    """Return a line on how many of CHIPS chips of a network's circuit would work, by the behavioral model.
+    """Return a line on how many of CHIPS chips of a network's circuit would work, and at what power, by equations.
 
     Returns '' where this cannot be said: no calibration or mismatch is available, or targets are real numbers.
     """
@@ -292,10 +296,12 @@ def count_chips(network: "Network", options: TrainOptions, task: "Task") -> str:
         return ""
     trial = Trial(design, task_test_set(task, network).take(MOST_SAMPLES, 0), plan)
     spec = default_spec(trial)
-    passed = sum(passes_specs(run_behavioral_chip(trial, trial.chip(number)), [spec]) for number in range(CHIPS))
+    chips = [run_behavioral_chip(trial, trial.chip(number)) for number in range(CHIPS)]
+    passed = sum(passes_specs(chip, [spec]) for chip in chips)
+    power = format_quantity(sum(chip.power for chip in chips) / CHIPS, "W")
     return (
-        f"chips: {passed} of {CHIPS} that vary keep an accuracy of {spec.limit:.1%}, by the equations; more: "
-        f"cosim montecarlo {shown_path(options.output)}"
+        f"chips: {passed} of {CHIPS} that vary keep an accuracy of {spec.limit:.1%}, by the equations, and draw "
+        f"{power} on average; more: cosim montecarlo {shown_path(options.output)}"
     )
 
 
