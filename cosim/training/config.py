@@ -204,9 +204,12 @@ def check_config(config: TrainingConfig) -> None:
         ("--variation local", config.mismatch is not None),
         ("--margin-sigma", config.margin_sigma > 0),
         ("--device-noise", config.device_noise),
+        ("--power-cost", config.power_cost > 0),
     ):
         if asked:
             _check_devices(config, option)
+    if config.power_cost > 0 and config.architecture.taps:
+        raise InputError("--power-cost does not know what shift cells draw: leave --taps out, or take --weight-cost")
 
 
 def _check_devices(config: TrainingConfig, option: str) -> None:

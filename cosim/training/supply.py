@@ -8,12 +8,12 @@ for that. Inputs and states carry a pedestal on top, which each row subtracts by
     rails      every signal that some positive weight reads, the unit current and the pedestal
     rows       the positive terms of each row, max(w, 0) x
     readout    of each output what is pulled, the terms max(w, 0) x, and what is pushed beyond it, max(-y, 0)
-    cells      of each unit with constant thresholds min(u + W q, upper) + W q + h; u: candidate; q: 1 if it is on, or
-               0; W: hysteresis width; h: the current of its state. Of other units h alone
-    bias       upper threshold and W of each of these units
+    cells      of each 9T cell its decision branch, min(u + W q, upper), its feedback, W q, and its output x, where u is
+               the candidate, W the hysteresis width, and q is 1 if the cell is on, or 0
+    bias       upper threshold and W of each cell, one level, and the sink of pedestals
 
-Left out: bias currents of levels, sinks of pedestals, clocks, the inside of other units, the cells that shift taps, and
-all of `--with`. The sum of all blocks times unit current and V_DD is the supply power.
+Only networks are known whose units become one 9T cell each: epsilon 0, thresholds from bias currents, no taps and no
+feedback. Left out: clocks, and all of `--with`. The sum of all blocks times unit current and V_DD is the supply power.
 """
 
 import torch
@@ -22,8 +22,10 @@ from torch import Tensor, nn
 from cosim.network.ir.nodes import PEDESTAL_STRENGTH, PEDESTAL_UNITS
 from cosim.network.types import INPUT
 from cosim.training.backbone import BackboneOutput, HardwareNetwork
-from cosim.training.cells import FirstQuadrantCell, RecurrentCell, SignedCell
+from cosim.training.cells import FirstQuadrantCell, SignedCell
 from cosim.training.hardware import GridLinear
+
+Cell = FirstQuadrantCell | SignedCell
 
 
 def supply_currents(model: HardwareNetwork, output: BackboneOutput, valid: Tensor) -> dict[str, Tensor]:
@@ -36,28 +38,37 @@ def supply_currents(model: HardwareNetwork, output: BackboneOutput, valid: Tenso
     rectified = {name for name, module in model.layers.items() if isinstance(module, GridLinear)}
     pedestals = {name: PEDESTAL_UNITS * torch.full_like(x, name not in rectified) for name, x in lowest.items()}
     means = {name: _mean(values, share) - lowest[name] + pedestals[name] for name, values in signals.items()}
-    copied = {name: torch.zeros_like(zero, dtype=torch.bool) for name, zero in lowest.items()}
-    both = torch.tensor(1.0 + PEDESTAL_STRENGTH * PEDESTAL_UNITS)  # unit current and pedestal
-    blocks = {"inputs": both + means[INPUT].sum(), "rails": both}
+    copied = {name: torch.zeros_like(value, dtype=torch.bool) for name, value in lowest.items()}
+    constant = torch.tensor(1.0 + PEDESTAL_STRENGTH * PEDESTAL_UNITS)  # unit current and pedestal
+    blocks = {"inputs": constant + means[INPUT].sum(), "rails": constant}
     blocks |= dict.fromkeys(("rows", "readout", "cells", "bias"), torch.zeros(()))
-    for name, module in (*model.layers.items(), ("readout", model.readout)):
-        sources, block = model.sources[name], "readout" if name == "readout" else "rows"
-        mean, zero, pedestal = (torch.cat([of[one] for one in sources]) for of in (means, lowest, pedestals))
-        for row in (part for part in module.modules() if isinstance(part, GridLinear)):
-            weight, bias = row.rounded()
-            bias = bias + weight @ zero + _offset(module, row)
-            terms = torch.relu(weight) @ mean + torch.relu(bias) + torch.relu(-weight @ pedestal)
-            blocks[block] = blocks[block] + terms.sum()
-            positive = (weight > 0).any(dim=0).split([len(lowest[one]) for one in sources])
-            copied |= {one: copied[one] | some for one, some in zip(sources, positive, strict=True)}
-        if isinstance(module, RecurrentCell):
-            candidate = module.linear(torch.cat([signals[one] for one in sources], dim=2))
-            state = signals[name] - lowest[name]
-            drawn, bias = _unit_currents(module, candidate + _offset(module, module.linear), state)
-            blocks |= {"cells": blocks["cells"] + _mean(drawn, share).sum(), "bias": blocks["bias"] + bias}
+    for name, row in _rows(model).items():
+        sources, weight, bias = model.sources[name], *row.rounded()
+        mean, start, pedestal = (torch.cat([of[one] for one in sources]) for of in (means, lowest, pedestals))
+        cell = model.layers[name] if name in model.cells else None
+        bias = bias + weight @ start
+        if isinstance(cell, Cell):
+            lower, upper, offset = _thresholds(cell)
+            bias = bias + offset
+            candidate = cell.linear(torch.cat([signals[one] for one in sources], dim=2)) + offset
+            drawn = _cell_currents(candidate, signals[name] - lowest[name], lower, upper, _level(cell))
+            blocks["cells"] = blocks["cells"] + _mean(drawn, share).sum()
+            blocks["bias"] = blocks["bias"] + (2 * upper - lower).sum()
+        block = "readout" if row is model.readout else "rows"
+        terms = torch.relu(weight) @ mean + torch.relu(bias) + torch.relu(-weight @ pedestal)
+        blocks[block] = blocks[block] + terms.sum()
+        positive = (weight > 0).any(dim=0).split([len(lowest[one]) for one in sources])
+        copied |= {one: copied[one] | some for one, some in zip(sources, positive, strict=True)}
+    blocks["bias"] = blocks["bias"] + PEDESTAL_UNITS + max(_level(cell) for cell in model.cells.values())
     blocks["readout"] = blocks["readout"] + _mean(torch.relu(-output.readout), share).sum()
     blocks["rails"] = blocks["rails"] + torch.stack([(means[name] * some).sum() for name, some in copied.items()]).sum()
     return blocks
+
+
+def _rows(model: HardwareNetwork) -> dict[str, GridLinear]:
+    """Return the rows of weights of a network, by the name of their layer or `readout`."""
+    found = {name: module.linear if isinstance(module, Cell) else module for name, module in model.layers.items()}
+    return {**{name: row for name, row in found.items() if isinstance(row, GridLinear)}, "readout": model.readout}
 
 
 def _mean(values: Tensor, share: Tensor) -> Tensor:
@@ -74,34 +85,31 @@ def _lowest_values(model: HardwareNetwork, signals: dict[str, Tensor], valid: Te
     for name, cell in model.cells.items():
         states = signals[name].detach().where(valid[:, :, None], torch.inf)
         lowest[name] = torch.minimum(states.amin(dim=(0, 1)), cell.start).detach()
-    return lowest | {late: lowest[source.signal] for late, source in model.fed_back.items()}
+    return lowest
 
 
-def _thresholds(module: nn.Module) -> tuple[Tensor, Tensor] | None:
-    """Return the lower and upper threshold of units as their circuit has them, (width,); None where they vary."""
-    if isinstance(module, FirstQuadrantCell):
-        return module.thresholds()
-    if isinstance(module, SignedCell) and module.beta is None:
-        return module.offset() - module.bias_beta(), module.offset() + module.bias_beta()
-    return None
+def _thresholds(cell: Cell) -> tuple[Tensor, Tensor, Tensor]:
+    """Return lower and upper threshold of cells as currents, and what they and the candidate are raised by, units.
 
-
-def _offset(module: nn.Module, row: GridLinear) -> Tensor | float:
-    """Return what a row of a signed unit adds to its bias, units, (width,), so that its candidate is a current."""
-    moved = isinstance(module, SignedCell) and module.beta is None and row is module.linear
-    return module.offset() if moved else 0.0
-
-
-def _unit_currents(module: RecurrentCell, candidate: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what units draw in their cells, (n, time, width), and the sum of their bias currents, units.
-
-    candidate, state: as currents, (n, time, width).
+    The offset of a signed unit is a staircase in beta; its gradient is that of beta, the slope of the whole staircase.
     """
-    output, thresholds = state + PEDESTAL_UNITS, _thresholds(module)
-    if thresholds is None:
-        return output, torch.zeros(())
-    lower, upper = thresholds
-    width = upper - lower
-    feedback = width * state.clamp(max=1.0)
+    if isinstance(cell, FirstQuadrantCell):
+        return *cell.thresholds(), torch.zeros(())
+    beta = cell.bias_beta()
+    offset = cell.offset() + (beta - beta.detach())
+    return offset - beta, offset + beta, offset
+
+
+def _level(cell: nn.Module) -> float:
+    """Return the output current of a cell that is on, units: from the lower of its two states to the upper."""
+    return 2.0 if isinstance(cell, SignedCell) else 1.0
+
+
+def _cell_currents(candidate: Tensor, state: Tensor, lower: Tensor, upper: Tensor, level: float) -> Tensor:
+    """Return what cells draw in each step, units, (n, time, width).
+
+    candidate, state: as currents, (n, time, width); state is 0 or the level, larger only while epsilon is not 0.
+    """
+    feedback = (upper - lower) * (state / level).clamp(max=1.0)
     decision = torch.minimum(torch.relu(candidate) + feedback, upper)
-    return decision + feedback + output, (upper + width).sum()
+    return decision + feedback + state + PEDESTAL_UNITS

@@ -151,8 +151,8 @@ class TrainingJob:
 
     passing: is called with each point of the training curve; check: raises MappingError for a network that cannot be
     compiled for its target, such as `cosim.compiler.passes.check_mapping`, None to accept every network; start: a
-    trained network whose weights and input encoding the training begins with, but for the readout if it has other
-    classes; None for random weights.
+    trained network whose weights and input encoding the training begins with, but for the readout if it has another
+    number of outputs; None for random weights.
     """
 
     config: TrainingConfig
@@ -450,7 +450,7 @@ def _initial_backbone(job: TrainingJob) -> HardwareNetwork:
         if job.start is not None:
             check_start(job.start, task)
             backbone, start = HardwareNetwork(config.architecture, job.start.encoding, task.outputs), job.start
-            if describe_new_readout(start, task):
+            if needs_new_readout(start, task):
                 start = replace(start, readout=backbone.to_network().readout)
             try:
                 backbone.load_(start)
@@ -471,14 +471,21 @@ def check_start(start: Network, task: Task) -> None:
         )
 
 
-def describe_new_readout(start: Network, task: Task) -> str:
-    """Return the reason why a training that begins with a network has a readout of its own; empty if it has not."""
-    if start.labels == tuple(task.labels) and len(start.readout.bias) == task.outputs:
+def needs_new_readout(start: Network, task: Task) -> bool:
+    """Tell whether a task needs another number of outputs than a network to begin with has, or outputs of another kind.
+
+    Names of classes do not count: a readout for as many classes is kept.
+    """
+    return bool(start.labels) != bool(task.labels) or len(start.readout.bias) != task.outputs
+
+
+def describe_answers(start: Network, task: Task) -> str:
+    """Return what a training does with the readout of a network for other classes; empty for the same classes."""
+    if start.labels == tuple(task.labels) and not needs_new_readout(start, task):
         return ""
-    return (
-        f"the readout begins with random weights: the network to begin with has "
-        f"{_outputs(start.labels, len(start.readout.bias))}, and {task.name} {_outputs(task.labels, task.outputs)}"
-    )
+    there, here = _outputs(start.labels, len(start.readout.bias)), _outputs(task.labels, task.outputs)
+    done = "begins with random weights" if needs_new_readout(start, task) else "is kept, class by class"
+    return f"the network to begin with has {there}, and {task.name} {here}; the readout {done}"
 
 
 def _outputs(labels: tuple[str, ...], count: int) -> str:

@@ -114,7 +114,9 @@ class TrainOptions:
     )
     device_noise: bool = switch("Decide with the noise of the devices.", DESCENT)
     weight_cost: float = _setting("weight_cost", "Loss per unit of summed |weight|.", DESCENT)
-    power_cost: float = _setting("power_cost", "Loss per unit of supply current (software 1.0).", DESCENT)
+    power_cost: float = _setting(
+        "power_cost", "Loss per unit of current, software 1.0, that the circuit draws.", DESCENT
+    )
     range_max: float = _setting("range_max", "Largest range of a state, 0 for any.", DESCENT)
     width_min: float = _setting("width_min", "Smallest hysteresis width, in units.", NETWORK)
     pooling: Literal["last", "mean", "vote"] = one_of(
@@ -127,7 +129,7 @@ class TrainOptions:
     learning_rate: float = _setting("learning_rate", "Peak learning rate.", DESCENT, flags=("--lr",))
     start: Path | None = option(
         "Network of cosim train to begin with, not random weights; its architecture and epsilon are kept, "
-        "its readout only for the same classes.", FILE, None,
+        "its readout only for as many classes.", FILE, None,
         DESCENT, flags=("--from",),
     )  # fmt: skip
     seed: int = _setting("seed", "Seed of weights, batches and noise.")
@@ -168,13 +170,13 @@ def run(options: TrainOptions, session: VerbSession) -> Result:
     with stopping_truthfully(*(kept if options.seeds > 1 else ()), *map(state_path, kept)):
         with importing("training", EXTRA):
             from cosim.training.history import writing_board
-            from cosim.training.trainer import TrainingJob, describe_new_readout, initial_network
+            from cosim.training.trainer import TrainingJob, describe_answers, initial_network
 
         loaded = load_task(name, options.data)
         job = TrainingJob(config, loaded, None, check, start)
         known = describe_obstacle(initial_network(job), output)
-        anew = "" if start is None else describe_new_readout(start, loaded)
-        for text in filter(None, (*describe_constants(loaded), *known, anew)):
+        answers = "" if start is None else describe_answers(start, loaded)
+        for text in filter(None, (*describe_constants(loaded), *known, answers)):
             warn(text)
         with writing_board(options.tensorboard) as passing:
             best = _train(replace(job, passing=passing), seeds, output, session)

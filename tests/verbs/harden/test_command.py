@@ -1,5 +1,6 @@
 """`cosim harden` as a user runs it: what it writes, interrupted, and what is refused."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -124,7 +125,10 @@ def test_the_training_takes_over_what_the_first_one_had(tmp_path):
     named = training_settings(network, chips, HardenOptions(rest=(), iterations=70, learning_rate=1e-3))
     assert named["task"] == "digits" and named["from"] == str(NETWORK) and named["technology"] == "gf180mcu"
     assert named["weight-cost"] == str(network.history["settings"]["weight_cost"])
-    assert (named["iterations"], named["lr"], named["seed"]) == ("70", "0.001", "3")
+    assert (named["iterations"], named["lr"], named["seed"]) == ("70", "0.001", "3") and "power-cost" not in named
+    priced = {**network.history, "settings": {**network.history["settings"], "power_cost": 0.003}}
+    again = training_settings(dataclasses.replace(network, history=priced), chips, HardenOptions(rest=()))
+    assert again["power-cost"] == "0.003"
     tested = read_inner("montecarlo", [str(NETWORK), "--data", "own.npz"], jobs=1, fresh=False)
     assert "data" not in training_settings(network, tested, HardenOptions(rest=()))  # digits bring their own
 
