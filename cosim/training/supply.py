@@ -1,19 +1,21 @@
 """Supply current of a network in training, for a loss that asks for little power.
 
 The currents are those of cosim.engines.behavioral.model with ideal mirrors, averaged over all valid steps of a batch,
-in units of software 1.0. The current x of a signal is its distance from its lowest value, and a row's bias makes up
-for that. Inputs and states carry a pedestal on top, which each row subtracts by one more weight. Each block is a sum:
+in units of software 1.0. A signal's current x is the signal minus its lowest value; what the weights make of that value
+is added to the row's bias. Inputs and states, not rectifiers, carry a pedestal on top of x, and each row has one more
+weight that subtracts it. Each block is a sum of currents:
 
-    inputs     every input, the unit current and the pedestal
-    rails      every signal that some positive weight reads, the unit current and the pedestal
-    rows       the positive terms of each row, max(w, 0) x
-    readout    of each output what is pulled, the terms max(w, 0) x, and what is pushed beyond it, max(-y, 0)
-    cells      of each 9T cell its decision branch, min(u + W q, upper), its feedback, W q, and its output x, where u is
-               the candidate, W the hysteresis width, and q is 1 if the cell is on, or 0
-    bias       upper threshold and W of each cell, one level, and the sink of pedestals
+    inputs     every input, the unit current, and the pedestal's own line
+    rails      copies of each signal that some positive weight reads, of the unit current, and of the pedestal's line
+    rows       all that flows into each row: the terms max(w, 0) x, a positive bias, a positive pedestal weight
+    readout    the same for the rows of the readout; where more flows out of an output y than in, max(-y, 0) on top
+    cells      of each 9T cell its decision branch min(max(u, 0) + W q, upper), its feedback W q, and its output x, where
+               u is the candidate, W the hysteresis width, and q is 1 if the cell is on, else 0
+    bias       upper threshold and W of each cell; once for all cells a level and a pedestal
 
-Only networks are known whose units become one 9T cell each: epsilon 0, thresholds from bias currents, no taps and no
-feedback. Left out: clocks, and all of `--with`. The sum of all blocks times unit current and V_DD is the supply power.
+This holds only for networks whose units become one 9T cell each: epsilon 0, thresholds from bias currents, no taps and
+no feedback. Clocks are left out, and all of `--with`. Supply power is unit current times V_DD times the sum of all
+blocks.
 """
 
 import torch
@@ -44,9 +46,9 @@ def supply_currents(model: HardwareNetwork, output: BackboneOutput, valid: Tenso
     blocks |= dict.fromkeys(("rows", "readout", "cells", "bias"), torch.zeros(()))
     for name, row in _rows(model).items():
         sources, weight, bias = model.sources[name], *row.rounded()
-        mean, start, pedestal = (torch.cat([of[one] for one in sources]) for of in (means, lowest, pedestals))
+        mean, low, pedestal = (torch.cat([of[one] for one in sources]) for of in (means, lowest, pedestals))
         cell = model.layers[name] if name in model.cells else None
-        bias = bias + weight @ start
+        bias = bias + weight @ low
         if isinstance(cell, Cell):
             lower, upper, offset = _thresholds(cell)
             bias = bias + offset
@@ -79,7 +81,8 @@ def _mean(values: Tensor, share: Tensor) -> Tensor:
 def _lowest_values(model: HardwareNetwork, signals: dict[str, Tensor], valid: Tensor) -> dict[str, Tensor]:
     """Return the value of each signal for which its circuit carries no current: name -> (width,), without gradient.
 
-    It is the lowest state of a unit in the steps that count, its first one included, and 0 for inputs and rectifiers.
+    For a unit it is the lowest of its states in the steps that count and the one before the first step; for inputs and
+    rectifiers it is 0.
     """
     lowest = {name: torch.zeros(values.shape[2]) for name, values in signals.items()}
     for name, cell in model.cells.items():
@@ -89,9 +92,9 @@ def _lowest_values(model: HardwareNetwork, signals: dict[str, Tensor], valid: Te
 
 
 def _thresholds(cell: Cell) -> tuple[Tensor, Tensor, Tensor]:
-    """Return lower and upper threshold of cells as currents, and what they and the candidate are raised by, units.
+    """Return lower and upper threshold of cells as currents, and the offset in both and in the candidate, units.
 
-    The offset of a signed unit is a staircase in beta; its gradient is that of beta, the slope of the whole staircase.
+    The offset of a signed unit is a staircase in beta; its gradient is that of beta, the staircase's mean slope.
     """
     if isinstance(cell, FirstQuadrantCell):
         return *cell.thresholds(), torch.zeros(())
@@ -101,14 +104,14 @@ def _thresholds(cell: Cell) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _level(cell: nn.Module) -> float:
-    """Return the output current of a cell that is on, units: from the lower of its two states to the upper."""
+    """Return the output current of a cell that is on, units: its upper state minus its lower one."""
     return 2.0 if isinstance(cell, SignedCell) else 1.0
 
 
 def _cell_currents(candidate: Tensor, state: Tensor, lower: Tensor, upper: Tensor, level: float) -> Tensor:
     """Return what cells draw in each step, units, (n, time, width).
 
-    candidate, state: as currents, (n, time, width); state is 0 or the level, larger only while epsilon is not 0.
+    candidate, state: (n, time, width); state: as a current, 0 or the level, others too while epsilon is not 0.
     """
     feedback = (upper - lower) * (state / level).clamp(max=1.0)
     decision = torch.minimum(torch.relu(candidate) + feedback, upper)

@@ -332,7 +332,7 @@ def test_the_offset_of_signed_units_is_the_compilers() -> None:
 def test_nominal_settings_do_not_mention_mismatch(tmp_path: Path) -> None:
     """The bytes of a nominal checkpoint are those from before there was any."""
     plain = dataclasses.replace(CONFIG, mismatch=None)
-    later = {"mismatch", "margin_sigma", "device_noise", "spread"}
+    later = {"power_cost", "mismatch", "margin_sigma", "device_noise", "spread"}
     assert describe_config(plain).keys() == dataclasses.asdict(plain).keys() - later
     result = train(plain, make_task(), tmp_path / "model.pt")
     assert "mismatch" not in load_network(tmp_path / "model.pt").history["settings"]
