@@ -9,8 +9,8 @@ weight that subtracts it. Each block is a sum of currents:
     rails      copies of each signal that some positive weight reads, of the unit current, and of the pedestal's line
     rows       all that flows into each row: the terms max(w, 0) x, a positive bias, a positive pedestal weight
     readout    the same for the rows of the readout; where more flows out of an output y than in, max(-y, 0) on top
-    cells      of each 9T cell its decision branch min(max(u, 0) + W q, upper), its feedback W q, and its output x, where
-               u is the candidate, W the hysteresis width, and q is 1 if the cell is on, else 0
+    cells      decision branch of each 9T cell, min(max(u, 0) + W q, upper), its feedback W q, and its output x, where u
+               is the candidate, W the hysteresis width, and q is 1 if the cell is on, else 0
     bias       upper threshold and W of each cell; once for all cells a level and a pedestal
 
 This holds only for networks whose units become one 9T cell each: epsilon 0, thresholds from bias currents, no taps and
