@@ -72,8 +72,9 @@ class Fold:
 
     def yes(self, price: float) -> Network:
         """Return the network that knows the keyword, trained with a price of supply current."""
-        config = TrainingConfig(CELLS, YES, learning_rate=5e-3, epsilon=0.0, weight_cost=1e-5, power_cost=price)
-        config = replace(config, seed=self.number)
+        config = TrainingConfig(
+            CELLS, YES, learning_rate=5e-3, epsilon=0.0, weight_cost=1e-5, power_cost=price, seed=self.number
+        )
         return self._trained(f"yes{self.number}_{price:g}.pt", "yes-all", config, self.words())
 
     def _trained(self, name: str, kind: str, config: TrainingConfig, start: Network | None = None) -> Network:
