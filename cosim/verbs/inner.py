@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from cosim.base.errors import CosimError, InputError
-from cosim.base.text import json_object
+from cosim.base.settings import file_checksum
+from cosim.base.text import is_file, json_object
 from cosim.cli import load_verb
 from cosim.cli.help import Verb
 from cosim.cli.option_names import spell_options
@@ -123,7 +124,7 @@ def describe_network(network_file: Path) -> tuple[str, str]:
 
 
 def _plain(value: object) -> object:
-    """Return an option's value in a form that JSON can hold; a path becomes its file name, without the folder."""
+    """Return an option's value in a form that JSON can hold; a path becomes its name, for a file with its checksum."""
     if isinstance(value, Path):
-        return value.name
+        return f"{value.name} ({file_checksum(value)})" if is_file(value) else value.name
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError
+from cosim.base.settings import file_checksum
 from cosim.exchange.checkpoint import load_network, save_checkpoint
 from cosim.results.metrics import Estimate
 from cosim.results.page import WIDTH
@@ -46,7 +47,8 @@ def test_montecarlo_over_area(cosim_main, chips, tmp_path):
     assert code == 0, err
     found = json.loads((out / "sweep.json").read_text())
     assert found["axes"] == [{"option": "area", "unit": "", "values": [0.1, 1]}]
-    assert found["options"] == {"chips": 6, "spec": ["accuracy>=0.4"], "data": "data.npz"}
+    data = f"data.npz ({file_checksum(chips[3])})"
+    assert found["options"] == {"chips": 6, "spec": ["accuracy>=0.4"], "data": data}
     assert found["paired"] == "chip k is the same draw at every point" and found["paired"] in text
     assert [point["folder"] for point in found["points"]] == ["area-0.1", "area-1"]
     assert json.loads(file.read_text())["points"] == found["points"]
