@@ -236,11 +236,9 @@ def make_store():
     """
 
     def make(folder, trial: Trial, *specs: str, change=lambda record: record) -> None:
-        options = {"technology": trial.design.technology.name, "pdk_root": None}
-        options |= {"saturate": False, "cell": "auto", "headroom": 1, "tau": None, "comparator_devices": 1}
         wanted = [parse_spec(text) for text in specs] or [default_spec(trial)]
         with open_store(folder, run_settings(trial)) as store:
-            keep_trial(folder, trial, options)
+            keep_trial(folder, trial, trial.design.technology.name)
 
             def execute(numbers):
                 return map(change, run_chips(trial, tuple(numbers)))

@@ -45,7 +45,7 @@ _RESULTS = {
     "diff": "diff.html diff.json",
     "explore": "explore.json explore.csv explore.png explore.svg search.json trials.jsonl transistors.jsonl "
     "technologies",
-    "harden": "run.json harden.json harden.png harden.svg network.pt technology.toml technologies trained.pt "
+    "harden": "run.json harden.json harden.png harden.svg network.pt overrides.toml overrides trained.pt "
     "trained.run.toml trained_curve.csv trained_curve.svg .trained.cosim",
     "layout": "layout.gds layout.gds.gz layout.json layout.png layout.svg lvs.sp wires.csv positions.csv couplings.csv "
     "pins.csv area.csv resistance.csv violations.csv checks.json checks cells",

@@ -147,6 +147,8 @@ def typed(content: object, cls: type[T], where: str, repair: str, inside: str = 
 
     try:
         return msgspec.convert(content, cls)
+    except InputError as error:  # of the class itself
+        raise error.reworded(f"{where}: {error}; {repair}") from None
     except msgspec.ValidationError as error:
         found = _FAULT.fullmatch(str(error))
         assert found is not None  # it matches any text

@@ -12,7 +12,17 @@ FLAGS = {
     for name, flag in {
         "around": "with",
         **dict.fromkeys(
-            ("i_unit", "headroom", "t_step", "tau", "cell", "saturate", "ranges_from", "comparator_devices")
+            (
+                "i_unit",
+                "headroom",
+                "t_step",
+                "tau",
+                "cell",
+                "saturate",
+                "ranges_from",
+                "comparator_devices",
+                "overrides",
+            )
         ),  # compile
         **dict.fromkeys(("epsilon", "beta", "levels", "range_max", "feedback", "input_levels", "pooling")),  # train
         "technology": None,

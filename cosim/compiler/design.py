@@ -4,6 +4,7 @@ A chip is only the random draws of its transistors' deviations, `cosim.variation
 condition and chip: condition None is the nominal one, chip None a circuit whose transistors do not deviate.
 """
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -12,9 +13,12 @@ from functools import cached_property, wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+from cosim.base.seal import checksum
+from cosim.base.text import json_object
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import Capacitor, Circuit, Mos, block_of
 from cosim.circuit.waveforms import LAST_CLOSE
+from cosim.compiler.overrides import current_factors
 from cosim.compiler.settings import CompilerSettings
 from cosim.network.ir.graph import SizedGraph
 from cosim.network.ir.nodes import InputCurrent, Memory
@@ -46,7 +50,8 @@ class Condition:
 class Design:
     """A design: a compiled network with everything that it was made from.
 
-    technology: the one that it was compiled for; graph: sized; assembly: its circuit; settings: those of the compiler.
+    technology: the one that it was compiled for; graph: sized; assembly: its circuit; settings: those of the compiler;
+    compiled: its circuit without the settings' overrides, None if there are none.
     """
 
     network: Network
@@ -55,6 +60,7 @@ class Design:
     graph: SizedGraph
     assembly: Assembly
     settings: CompilerSettings
+    compiled: Assembly | None = None
 
     @property
     def i_unit(self) -> float:
@@ -70,6 +76,11 @@ class Design:
     def flat(self) -> Circuit:
         """Return the compiled design's circuit without subcircuits."""
         return self.assembly.circuit.flat()
+
+    @cached_property
+    def current_factors(self) -> Mapping[str, float]:
+        """Return transistor -> ln of the factor by which overrides change its current; empty without overrides."""
+        return {} if self.compiled is None else current_factors(self.compiled, self.assembly)
 
     def bias_pins(self, condition: Condition) -> dict[str, float]:
         """Return bias pin -> current into it, ampere, in this condition, but not yet multiplied by `bias_scale`."""
@@ -96,6 +107,13 @@ def once_per_design(make: Callable[[Design], Found]) -> Callable[[Design], Found
 def network_hash(design: Design) -> str:
     """Return the hash (`hash_network`) of the network that a design was compiled from."""
     return hash_network(design.network)
+
+
+@once_per_design
+def overrides_hash(design: Design) -> str:
+    """Return the checksum of the overrides that a design was compiled with; "" if there are none."""
+    overrides = design.settings.overrides
+    return checksum(json.dumps(json_object(overrides)).encode()) if overrides else ""
 
 
 @once_per_design

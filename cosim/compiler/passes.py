@@ -32,6 +32,7 @@ from cosim.compiler.checks import (
 from cosim.compiler.constant import leave_out_constants
 from cosim.compiler.design import Design
 from cosim.compiler.lower import lower
+from cosim.compiler.overrides import override_bias, override_transistors
 from cosim.compiler.settings import CompilationJob, CompilerSettings, Target
 from cosim.compiler.size import scale, size
 from cosim.network.ir.graph import LoweredGraph, SizedGraph
@@ -53,10 +54,7 @@ PASSES: tuple[Pass, ...] = (
     ("scale", lambda graph, job: scale(graph, job.settings.i_unit, job.settings.comparator_devices),
      (check_units_work, check_signals, check_set_points)),
     ("size", lambda graph, job: size(graph, job.calibration, origin=job.origin, pedestal=job.settings.pedestal), ()),
-    ("assemble", lambda graph, job: Design(
-        job.network, job.technology, job.calibration, graph,
-        surround(assemble(graph, job.technology, job.calibration, job.settings), graph, job), job.settings,
-    ), ()),
+    ("assemble", lambda graph, job: _design(graph, job), ()),
 )  # fmt: skip
 FOR_TECHNOLOGY = "scale"  # the first pass that needs one
 AFTER_SIZES = "assemble"  # the first pass behind everything that may refuse the network's values
@@ -147,6 +145,18 @@ def _run(passes: tuple[Pass, ...], job: CompilationJob, found: object) -> object
         for check in checks:
             check(found, job)
     return found
+
+
+def _design(graph: SizedGraph, job: Target) -> Design:
+    """Return the design of a sized graph: its circuit with the blocks around it and with a designer's overrides."""
+    network, overrides = assemble(graph, job.technology, job.calibration, job.settings), job.settings.overrides
+    compiled = surround(network, graph, job)
+    design = Design(job.network, job.technology, job.calibration, graph, compiled, job.settings)
+    if not overrides:
+        return design
+    changed = surround(override_bias(network, overrides, job.origin), graph, job)
+    circuit = override_transistors(changed.circuit, overrides, job.technology, job.origin)
+    return replace(design, assembly=replace(changed, circuit=circuit), compiled=compiled)
 
 
 def assemble(

@@ -10,6 +10,7 @@ from cosim.base.errors import InputError
 from cosim.base.text import shown
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.lower import HEADROOM
+from cosim.compiler.overrides import Overrides
 from cosim.network.ir.nodes import PEDESTAL_UNITS
 from cosim.network.types import Network
 from cosim.technology.calibration import Calibration, ChipFit
@@ -28,8 +29,9 @@ class CompilerSettings:
     i_unit: ampere per software 1.0; saturate: whether weights beyond the largest mirror are cut, not refused; pedestal:
     current of a signal of 0, in software units; cell, headroom: see `lower`; comparator_devices: devices in parallel in
     each comparator of a ladder, counter, toggle or register; t_step: length of a frame, s; tau: time constant of the
-    ladders' DPIs, s, None for TAU_FRAMES of a frame; around: blocks of AROUND that are added around the network; fit:
-    measurements of these blocks, which `compile_for` finds.
+    ladders' DPIs, s, None for TAU_FRAMES of a frame; around: blocks of AROUND that are added around the network;
+    overrides: changes to transistors and bias currents of the circuit; fit: measurements of the blocks around, which
+    `compile_for` finds.
     """
 
     i_unit: float = I_UNIT
@@ -41,6 +43,7 @@ class CompilerSettings:
     t_step: float = Timing().t_step
     tau: float | None = None
     around: tuple[str, ...] = ()
+    overrides: Overrides = Overrides()
     fit: ChipFit | None = None
 
     def __post_init__(self) -> None:

@@ -29,9 +29,11 @@ def standing(design: Design, condition: Condition | None, chip: Chip | None) -> 
 def deviations_of(design: Design, condition: Condition, chip: Chip | None) -> Deviations:
     """Return the factors of the behavioral model's currents on a drawn chip and for its trimmed bias pins.
 
-    condition: as from `standing`; its `pins` are the trims, bias pin -> factor. chip: None for nominal transistors.
+    condition: as from `standing`; its `pins` are the trims, bias pin -> factor. chip: None for transistors without
+    mismatch, which a designer's overrides may have changed.
     """
-    drawn = Deviations() if chip is None else _drawn(design, chip, condition.technology.celsius)
+    there = chip is not None or design.current_factors
+    drawn = _drawn(design, chip, condition.technology.celsius) if there else Deviations()
     if not condition.pins:
         return drawn
     cells = dict(drawn.cells)
@@ -43,8 +45,8 @@ def deviations_of(design: Design, condition: Condition, chip: Chip | None) -> De
 
 
 @lru_cache(maxsize=2)
-def _drawn(design: Design, chip: Chip, celsius: float) -> Deviations:
-    return chip_deviations(effects_of(design), chip, at(design.technology, celsius=celsius))
+def _drawn(design: Design, chip: Chip | None, celsius: float) -> Deviations:
+    return chip_deviations(effects_of(design), chip, at(design.technology, celsius=celsius), design.current_factors)
 
 
 def _trimmed(node: Memory, factors: object, pins: list[float]) -> object:

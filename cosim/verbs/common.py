@@ -176,6 +176,9 @@ class Compiling:
     ranges_from: Path | None = option(
         "Samples (.npz) that show which states a ladder must hold.", FILE, None, COMPILING_GROUP
     )
+    overrides: Path | None = option(
+        "Changes to single transistors and bias currents (.toml).", FILE, None, COMPILING_GROUP
+    )
     t_step: float = t_step_option()
     tau: float | None = tau_option()
     around: str | None = option(
@@ -193,12 +196,14 @@ class Compiling:
     @property
     def settings(self) -> "CompilerSettings":
         """Return the compiler's settings that the options select."""
+        from cosim.compiler.overrides import Overrides, read_overrides
         from cosim.compiler.settings import CompilerSettings, parse_around
 
         return CompilerSettings(
             self.i_unit, self.saturate, cell=self.cell, headroom=self.headroom,
             comparator_devices=self.comparator_devices, t_step=self.t_step, tau=self.tau,
             around=parse_around(self.around),
+            overrides=Overrides() if self.overrides is None else read_overrides(self.overrides),
         )  # fmt: skip
 
 

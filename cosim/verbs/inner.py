@@ -125,6 +125,8 @@ def describe_network(network_file: Path) -> tuple[str, str]:
 
 def _plain(value: object) -> object:
     """Return an option's value in a form that JSON can hold; a path becomes its name, for a file with its checksum."""
+    if isinstance(value, str) and value.endswith(".toml") and is_file(Path(value)):
+        value = Path(value)
     if isinstance(value, Path):
         return f"{value.name} ({file_checksum(value)})" if is_file(value) else value.name
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

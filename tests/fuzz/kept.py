@@ -32,6 +32,7 @@ from cosim.base.store import settings_key
 from cosim.base.text import json_object
 from cosim.circuit.elements import Mos
 from cosim.compiler.design import Design, network_hash
+from cosim.compiler.overrides import BiasOverride, Overrides, TransistorOverride, format_overrides, read_overrides
 from cosim.compiler.passes import compile_network
 from cosim.engines.batch.device_tables import (
     DRAIN_COLUMNS,
@@ -237,10 +238,9 @@ def _runs(folder: Path, design: Design) -> list[File]:
     a, _ = places["power"]
     with own_folder(a, "power"):
         run_power(design, samples, Run(a, 0), lambda *_: None, simulate=False)
-    options = {"technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1}
     a, _ = places["montecarlo"]
     with open_store(a, run_settings(trial)) as store:
-        keep_trial(a, trial, {**options, "tau": None, "comparator_devices": 1})
+        keep_trial(a, trial, "generic180")
         run_montecarlo(
             trial,
             store,
@@ -282,6 +282,11 @@ def _by_hand(folder: Path) -> list[File]:
     )
     plan = _write(folder / "plan.toml", format_plan(read_plan(None)).encode())
     specs = _write(folder / "specs.toml", b'[spec]\naccuracy = ">= 0.9"\n[[at]]\ncorner = "ss"\npower = "<= 1uW"\n')
+    changes = Overrides(
+        (TransistorOverride(name="network.*", role="weight", m=3), TransistorOverride(mirror="bias_thresh_#", w=2e-6)),
+        (BiasOverride(pin="bias_gain_#", factor=1.1), BiasOverride(pin="bias_width_0", current=1e-9)),
+    )
+    overrides = _write(folder / "overrides.toml", format_overrides(changes).encode())
     states = {"even": {"next": {"0": "even", "1": "odd"}, "output": "no"}}
     states["odd"] = {"next": {"0": "odd", "1": "even"}, "output": "yes"}
     machine = {"symbols": ["0", "1"], "start": "even", "states": states}
@@ -290,6 +295,7 @@ def _by_hand(folder: Path) -> list[File]:
         File("run.toml", settings / "run.toml", lambda: read_settings(settings), Form(mutate.mutate_text)),
         File("plan", plan, lambda: format_plan(read_plan(plan)), Form(mutate.mutate_text)),
         File("specs", specs, lambda: read_specs([str(specs)]), Form(mutate.mutate_text)),
+        File("overrides", overrides, lambda: format_overrides(read_overrides(overrides)), Form(mutate.mutate_text)),
         File("automaton", automaton, lambda: read_table(automaton), Form(mutate.mutate_json)),
     ]
 

@@ -285,17 +285,8 @@ def _stores(folder: Path) -> list[File]:
     network = load_network(trained_network_path("digits_d8"))
     design = compile_network(network, technology, calibration)
     trial = Trial(design, load_test_set(network, None).take(2, 0), VariationPlan("local", 2, 3))
-    options = {
-        "technology": "generic180",
-        "pdk_root": None,
-        "saturate": False,
-        "cell": "auto",
-        "headroom": 1,
-        "tau": None,
-        "comparator_devices": 1,
-    }
     with open_store(run, settings := run_settings(trial)) as store:
-        keep_trial(run, trial, options)
+        keep_trial(run, trial, "generic180")
         for record in run_chips(trial, (0, 1, 2)):
             store.append(record)
 

@@ -424,6 +424,8 @@ def _check_graph(design: Design) -> None:
             f"{late[1]} reads {late[0]} a frame late, and such a network has no derivatives through transistors; train "
             "it with `cosim train`"
         )
+    if design.compiled is not None:
+        raise MappingError("a circuit with overrides has no derivatives; compile without `overrides`")
     if design.assembly.around.blocks:
         raise MappingError(
             f"{listed(design.assembly.around.blocks)} around the network have no derivatives; compile without `around`"

@@ -118,14 +118,20 @@ def _typical(node: Node, design: Design) -> float:
     return design.graph.i_pedestal if isinstance(node, Pedestal) else design.i_unit
 
 
-def chip_deviations(effects: tuple[Effect, ...], chip: Chip, technology: Technology) -> Deviations:
+def chip_deviations(
+    effects: tuple[Effect, ...], chip: Chip | None, technology: Technology, changed: Mapping[str, float] = {}
+) -> Deviations:
     """Compute the factors of the behavioral model's currents on one drawn chip.
 
-    effects: from `effects_of`; technology: at the chip's temperature.
+    effects: from `effects_of`; chip: None for transistors without mismatch; technology: at the chip's temperature;
+    changed: transistor -> ln of its current factor by a designer's overrides.
     """
-    names = [device.name for device in chip.devices]
-    factors = dict(zip(names, np.log(chip.beta_factor).tolist(), strict=True))
-    shifts = dict(zip(names, (chip.vt_shift / technology.thermal_voltage).tolist(), strict=True))
+    factors, shifts = defaultdict[str, float](float, changed), defaultdict[str, float](float)
+    if chip is not None:
+        names = [device.name for device in chip.devices]
+        for name, factor in zip(names, np.log(chip.beta_factor).tolist(), strict=True):
+            factors[name] += factor
+        shifts.update(zip(names, (chip.vt_shift / technology.thermal_voltage).tolist(), strict=True))
     lines: dict[str, dict[Key, Factor]] = defaultdict(dict)
     cells: dict[str, dict[str, Factor]] = defaultdict(dict)
     kinds: dict[str, type[object]] = {}

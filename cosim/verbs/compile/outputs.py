@@ -19,9 +19,10 @@ from cosim.circuit.dialects.dialect import START_FILE, Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE, format_point
 from cosim.circuit.elements import Circuit, Mos
 from cosim.circuit.waveforms import Timing
-from cosim.compiler.design import Condition, Design, block_areas, network_hash
+from cosim.compiler.design import Condition, Design, block_areas, network_hash, overrides_hash
 from cosim.compiler.lower import count_zeros, has_zeros
 from cosim.compiler.mapping import CUT, LEFT_OUT, ZERO, map_parameters
+from cosim.compiler.overrides import changed_pins, changed_transistors
 from cosim.engines.behavioral.model import run_behavioral
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.simulator import resting_point
@@ -90,6 +91,17 @@ def format_design(
         "design.json": seal_json(summary).decode(),
     }
     return texts if start is None else {**texts, START_FILE: start}
+
+
+def _overridden(design: Design) -> dict[str, object]:
+    """Return how much overrides change of a design, and the checksum of their entries; empty without overrides."""
+    if design.compiled is None:
+        return {}
+    return {
+        "overridden_transistors": len(changed_transistors(design.compiled, design.assembly)),
+        "overridden_pins": len(changed_pins(design.compiled, design.assembly)),
+        "overrides": overrides_hash(design),
+    }
 
 
 def rests_slowly(technology: Technology) -> bool:
@@ -214,6 +226,7 @@ def summarize(design: Design, condition: Condition | None = None) -> dict[str, o
         "largest_rounding": max(
             (abs(r.realised - r.target) for r in rows if r.unit == "1" and r.status != LEFT_OUT), default=0.0
         ),
+        **_overridden(design),
         **({"left_out": dict(left_out)} if (left_out := design.graph.left_out.states) else {}),
     }
 

@@ -7,10 +7,13 @@ from typing import Any
 
 from cosim.base.quantities import format_quantity
 from cosim.base.store import write_texts
+from cosim.cells.assembly import Assembly
 from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE
+from cosim.circuit.elements import Mos
 from cosim.compiler.design import Condition, Design, block_areas
 from cosim.compiler.mapping import CUT, ZERO, map_parameters
+from cosim.compiler.overrides import changed_pins, changed_transistors
 from cosim.results.html import Picture
 from cosim.results.page import Blocks, Fold, Grid, Page, Section, Table
 from cosim.units.kind import MappingRow
@@ -37,6 +40,10 @@ _CELLS = (
     "As they are built in {}: beside each transistor its W/L in um, and how many are in parallel. Two transistors on "
     "one gate are a self-cascode. A box is a block whose devices are in the table below; rows of weights differ from "
     "node to node, and the schematic of the network shows them."
+)
+_OVERRIDDEN = (
+    "W/L of transistors with the number in parallel, and currents. What the parameters became, and the calibration of "
+    "the cells, are those of the circuit as compiled."
 )
 _MAPPING = (
     "A weight: wanted, and the ratio of unit devices that was built. A threshold or level: the current wanted at the "
@@ -70,6 +77,11 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         "The network": inside.pop("The network"),
         **({} if margins is None else {"How far decisions are from their thresholds": margins_section(margins)}),
         "Area by block": (_areas(design),),
+        **(
+            {}
+            if design.compiled is None
+            else {"What --overrides change": _overridden(design.compiled, design.assembly)}
+        ),
         "What was lost": (*_say_unbuilt(design, summary), *_format_lost(lost)),
     }
     details = {**inside, "Cells": schematics_section(design)}
@@ -111,6 +123,23 @@ def _areas(design: Design) -> Table:
         for block, (gates, capacitors) in areas.items()
     )
     return Table(("block", "gates, um2", "share", "capacitors, um2"), rows, (1, 2, 3))
+
+
+def _overridden(compiled: Assembly, changed: Assembly) -> Blocks:
+    """Return a table of what overrides change of a compiled circuit: transistors, and the currents of bias pins."""
+
+    def size(mos: Mos) -> str:
+        return f"{mos.m} x {1e6 * mos.w:g}/{1e6 * mos.l:g} um"
+
+    transistors = changed_transistors(compiled, changed).items()
+    pins = changed_pins(compiled, changed).items()
+    rows = (
+        *((name, mos.role or "", size(mos), size(now)) for name, (mos, now) in transistors),
+        *((pin, "bias pin", format_quantity(one, "A", 4), format_quantity(now, "A", 4)) for pin, (one, now) in pins),
+    )
+    note = f" These are {MOST} of {len(rows)}." if len(rows) > MOST else ""
+    table = Table(("transistor or pin", "role", "compiled", "changed"), rows[:MOST], tall=True, search=len(rows) > 12)
+    return (f"{_OVERRIDDEN}{note}", table)
 
 
 def _say_unbuilt(design: Design, summary: Mapping[str, Any]) -> Blocks:

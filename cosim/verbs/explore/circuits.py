@@ -20,13 +20,16 @@ from cosim.cli.progress import say
 from cosim.cli.settings import NO_SETTING, setting_name
 from cosim.cli.types import Integer, Number, Quantity
 from cosim.cli.verb import with_values
+from cosim.compiler.overrides import Overrides, format_overrides
 from cosim.engines.table import BATCH, simulator_named
 from cosim.results.metrics import METRICS, Estimate
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
 from cosim.technology.types import HOLD_CAPACITANCE
-from cosim.verbs.explore.study import BITS, DRAWN, FIGURES, HOLD, Knob, OnTransistors, SearchTrial
+from cosim.verbs.explore.study import BITS, DRAWN, FIGURES, HOLD, OVERRIDES, Knob, OnTransistors, SearchTrial
 from cosim.verbs.inner import COMPLAINT, Content, InnerVerb, read_inner, read_value, split_values
+from cosim.verbs.montecarlo.keep import load_trial
 from cosim.verbs.montecarlo.spec import parse_spec
+from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.sweep.study import Value, find_figures
 
 MAX_BITS = 12
@@ -168,10 +171,17 @@ class Circuits:
         """Return a trial's yield on an equal number of fresh chips, which the search has not used to choose."""
         return self._chips(f"fresh-{tried.number:03d}", tried.values, self._fresh)[1].get("yield")
 
-    def predict(self, number: int, values: dict[str, Value], factor: float) -> dict[str, Estimate]:
-        """Return the figures of a circuit's chips with the mismatch of devices `factor` times as large, as drawn."""
-        area = factor * float(self.chips.options.area)
-        return self._chips(f"predicted-{number:03d}-{factor:g}", values, {"area": area})[1]
+    def trial(self, tried: SearchTrial) -> Trial:
+        """Return the experiment that the chips of a circuit went through, from the folder of their run."""
+        return load_trial(self.output / tried.folder)
+
+    def keep_overrides(self, name: str, overrides: Overrides) -> None:
+        """Write overrides into the folder, under the name by which the values of a trial have them."""
+        from cosim.base.write import make_folder, write_atomically
+
+        path = self.output / name
+        make_folder(path.parent)
+        write_atomically(path, format_overrides(overrides).encode())
 
     def count(self, tried: SearchTrial, chips: int) -> Estimate | None:
         """Return a trial's yield on transistors, on the first `chips` fresh chips; None where they could not be run."""
@@ -242,6 +252,8 @@ class Circuits:
             knobs["bits"] = str(values[BITS])
         if place := self._technology(values):
             knobs["technology"] = str(place)
+        if OVERRIDES in values:
+            knobs["overrides"] = str(self.output / str(values[OVERRIDES]))
         return inner.run(folder, {**knobs, **more})
 
     def _other(self, name: str) -> InnerVerb:

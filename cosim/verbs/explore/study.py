@@ -26,6 +26,7 @@ OBJECTIVES = {name: METRICS[name].better for name in FIGURES}
 DEFAULT_OBJECTIVES = ("yield", "power", "area")
 DRAWN = {"mirror-area": "mirrors", "cell-area": "cells", "switch-area": "switches"}  # knob -> group of transistors
 HOLD, BITS = "hold", "bits"
+OVERRIDES = "overrides"  # name of a file in the folder of the search or hardening
 AREA_NOTE = "areas are gates and capacitors as drawn, without wires: cosim layout draws macros of 2.6 to 2.9 times that"
 BITS_NOTE = "trim converters are in neither power nor area"
 _MOST = 4

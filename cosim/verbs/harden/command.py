@@ -48,7 +48,9 @@ class HardenOptions:
     least_yield: float = option(
         "Share of the chips that must work.", Number(Bounds(0.01, _MOST_YIELD), read_yield), "95%", flags=("--yield",)
     )
-    area_max: float = option("Largest factor of a drawn area; 1 for no larger devices.", Number(Bounds(1, 4)), 2.0)
+    area_max: float = option(
+        "Largest factor of the area of gates and capacitors; 1: as given.", Number(Bounds(1, 4)), 2.0
+    )
     iterations: int = option("Gradient steps of the training; 0 for none.", Integer(Bounds(0, 10_000_000)), 1000)
     learning_rate: float = option("Peak learning rate.", Number(Bounds(0, 1, open_low=True)), 0.005, flags=("--lr",))
     behavioral: bool = switch("Leave transistors out.")
@@ -63,11 +65,11 @@ def run(options: HardenOptions, session: VerbSession) -> Result:
     """Change the circuit of NETWORK until --yield of its chips work.
 
     Chips of the circuit as given are counted, as by cosim montecarlo. Then the network goes on with its training, now
-    on chips that vary (cosim train --from). Then the devices of cells, and those of mirrors as well, are drawn larger,
-    up to --area-max. Then bias pins get converters of 2, 3 or 4 bits. The first circuit whose chips, and as many fresh
-    ones, have the yield is kept, and checked on transistors. Options of montecarlo say how chips and samples are drawn
-    (by default 200 chips) and what a chip must do. The folder receives network.pt, technology.toml if devices are
-    larger, harden.json, .png, .svg and report.html. The same command continues an interrupted run.
+    on chips that vary (cosim train --from). Then those mirrors whose mismatch costs most accuracy get more devices in
+    parallel, up to --area-max. Then bias pins get converters of 2, 3 or 4 bits. The first circuit whose chips, and as
+    many fresh ones, have the yield is kept, and checked on transistors. Options of montecarlo say how chips and samples
+    are drawn (by default 200 chips) and what a chip must do. The folder receives network.pt, overrides.toml if mirrors
+    have more devices, harden.json, .png, .svg and report.html. The same command continues an interrupted run.
     """
     from cosim.base.store import continue_run
     from cosim.exchange.checkpoint import load_network
@@ -80,8 +82,9 @@ def run(options: HardenOptions, session: VerbSession) -> Result:
     specs = _specs(inner) or (software_spec(inner),)
     output = options.output
     check_outputs("harden", output, options.json_file)
-    if output.resolve() in inner.network.resolve().parents:
-        raise InputError(f"{shown_path(inner.network)}: lies in the folder of the results; choose another one with -o")
+    for file in (inner.network, inner.given.get("overrides")):
+        if isinstance(file, Path) and output.resolve() in file.resolve().parents:
+            raise InputError(f"{shown_path(file)}: lies in the folder of the results; choose another one with -o")
     if not options.behavioral:
         check_transistors()
     given = Circuits(inner, specs, output, options.audit)
@@ -91,7 +94,7 @@ def run(options: HardenOptions, session: VerbSession) -> Result:
     continue_run(output / RUN_FILE, json.loads(json.dumps(json_object(about))))
     found = HardeningRun(given, _training(given, training) if training else None, options.least_yield, options.area_max)
     chosen = found.run(None if options.behavioral else options.transistor_chips)
-    result = replace(about, steps=found.steps, chosen=chosen)
+    result = replace(about, steps=found.steps, chosen=chosen, mirrors=found.mirrors, measured=found.measured)
     _write(output, result, found.tried[chosen].circuits, given)
     return Result(
         result,
@@ -195,15 +198,13 @@ def _about(options: HardenOptions, given: "Circuits", training: Mapping[str, str
 def _write(output: Path, found: "Hardening", kept: "Circuits", given: "Circuits") -> None:
     """Write the folder of a hardening that is done; kept, given: circuits of the chosen and of the given network."""
     from cosim.exchange.checkpoint import checkpoint_bytes, load_network
-    from cosim.technology.catalog import DEFAULT_TECHNOLOGY
-    from cosim.verbs.explore.circuits import derived_technology
+    from cosim.verbs.explore.study import OVERRIDES
     from cosim.verbs.harden.page import write_hardening
 
-    base = str(given.chips.given.get("technology", DEFAULT_TECHNOLOGY))
-    label, text = derived_technology(base, found.after.values)
-    file = kept.chips.network
+    file, overrides = kept.chips.network, found.after.values.get(OVERRIDES)
     content = file.read_bytes() if file.suffix == ".pt" else checkpoint_bytes(load_network(file), ".pt", str(file))
-    write_hardening(output, found, content, text.encode() if label else None, given.chips)
+    changed = None if overrides is None else (output / str(overrides)).read_bytes()
+    write_hardening(output, found, content, changed, given.chips)
 
 
 command = verb(HardenOptions, run, KeepingVerb, context_settings={"ignore_unknown_options": True})

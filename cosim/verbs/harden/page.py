@@ -1,4 +1,4 @@
-"""The files of a hardening's folder: harden.json, the picture, the page, and the network and technology to go on with.
+"""The files of a hardening's folder: harden.json, the picture, the page, and the network and overrides to go on with.
 
 The picture shows yield, power and area of every circuit that was tried.
 """
@@ -28,12 +28,12 @@ from cosim.results.figures import (
 from cosim.results.html import show
 from cosim.results.kept_page import REPORT_FILE, write_page
 from cosim.results.metrics import Estimate, percent
-from cosim.results.page import Facts, Links, Page, PageSubject, Section, Table
-from cosim.verbs.explore.study import AREA_NOTE, SearchTrial, shown_figure
+from cosim.results.page import Blocks, Facts, Links, Page, PageSubject, Section, Table
+from cosim.verbs.explore.study import AREA_NOTE, OVERRIDES, SearchTrial, shown_figure
 from cosim.verbs.harden.study import AS_GIVEN, Hardening, HardeningStep, remarks, say_yield, verdict
 from cosim.verbs.inner import InnerVerb
 
-NETWORK_FILE, TECHNOLOGY_FILE = "network.pt", "technology.toml"
+NETWORK_FILE, OVERRIDES_FILE = "network.pt", "overrides.toml"
 _FIGURES = ("accuracy", "power", "area")
 _RUNS = {  # start of a folder's name -> what ran there
     "trial": "its chips",
@@ -41,23 +41,28 @@ _RUNS = {  # start of a folder's name -> what ran there
     "transistors": "without mismatch, on transistors",
     "chips": "fresh chips, on transistors",
 }
+_LOSS = (
+    "How far the mean accuracy falls where the transistors of these mirrors alone deviate, by the equations. A mirror "
+    "is all transistors on one gate line; # stands for a number. A chip with a cell that does not reset counts as "
+    "wrong in every sample. With n devices in parallel in place of each, about 1 / n of it is lost."
+)
 _HEIGHT, _ROW = 0.9, 0.28  # inches, of the picture: its frame, and each circuit
 
 
-def write_hardening(folder: Path, found: Hardening, network: bytes, technology: bytes | None, chips: InnerVerb) -> None:
+def write_hardening(folder: Path, found: Hardening, network: bytes, overrides: bytes | None, chips: InnerVerb) -> None:
     """Write all files of a hardening's result, or none.
 
-    network: content of the chosen network's file; technology: of the technology file with the drawn sizes, None where
-    nothing is larger; chips: montecarlo's command line, for the commands on the page. Raises InputError when a file
+    network: content of the chosen network's file; overrides: of the file with the mirrors' devices, None where no
+    mirror has more; chips: montecarlo's command line, for the commands on the page. Raises InputError when a file
     cannot be written.
     """
     figure = draw_hardening(found) if found.before.figures else None
     page = hardening_page(found, figure, folder, chips)
-    if technology is None:
-        (folder / TECHNOLOGY_FILE).unlink(missing_ok=True)  # of an earlier result
+    if overrides is None:
+        (folder / OVERRIDES_FILE).unlink(missing_ok=True)  # of an earlier result
     files = {"harden.json": seal_json(found), NETWORK_FILE: network}
-    if technology is not None:
-        files[TECHNOLOGY_FILE] = technology
+    if overrides is not None:
+        files[OVERRIDES_FILE] = overrides
     if figure is not None:
         files |= {"harden.svg": page.pictures[0].content, "harden.png": figure_bytes(figure, "png")}
     write_together({folder / name: content for name, content in files.items()})
@@ -80,6 +85,7 @@ def hardening_page(found: Hardening, figure: Figure | None, folder: Path, chips:
         sections=(
             Section("What each step brought", (*drawn, _steps(found))),
             Section("Before and after", (_confirmed(found),) if found.before.figures else ()),
+            *((Section("Where mismatch costs accuracy", _mirrors(found)),) if found.mirrors else ()),
             Section("How to go on", (Facts(_commands(found, folder, chips)),)),
             Section("The runs", (Links(tuple(_runs(found, folder))),), detail=True),
             Section("How it was done", (Facts(_settings(found)),), detail=True),
@@ -133,10 +139,19 @@ def _confirmed(found: Hardening) -> Table:
     return Table(("", AS_GIVEN, *(["hardened"] if found.chosen else [])), tuple(rows), (1, 2)[: len(steps)])
 
 
+def _mirrors(found: Hardening) -> Blocks:
+    """Return the table of what the mismatch of each group of mirrors costs, and how many devices it has in the end."""
+    rows = tuple(
+        (one.mirrors, str(one.transistors), f"{one.area:.0f}", f"{100 * one.loss:.2f}", str(one.times))
+        for one in sorted(found.mirrors, key=lambda one: -one.loss)
+    )
+    head = ("mirrors on gate lines", "transistors", "gates, um2", "accuracy lost, points", "devices in place of one")
+    return (f"{_LOSS} Measured on circuit {found.measured}.", Table(head, rows, (1, 2, 3, 4)))
+
+
 def _commands(found: Hardening, folder: Path, chips: InnerVerb) -> tuple[tuple[str, str], ...]:
     """Return (what it does, command) to go on with the chosen circuit, with those typed options that the verb has."""
-    larger = any(name.endswith("-area") for name in found.after.values)
-    own = {"technology": folder / TECHNOLOGY_FILE} if larger else {}
+    own = {"overrides": folder / OVERRIDES_FILE} if OVERRIDES in found.after.values else {}
     network = str(folder / NETWORK_FILE)
 
     def command(verb: str, *more: str) -> str:

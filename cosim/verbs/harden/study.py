@@ -1,4 +1,4 @@
-"""Steps of a hardening: the circuit as given, then trained on chips that vary, with larger devices, with trim bits.
+"""Steps of a hardening: the circuit as given, trained on chips that vary, with more devices in mirrors, with trim bits.
 
 Each step is one circuit whose chips the behavioral model counts. The steps end at the first circuit that has the yield
 that is asked for, on its own chips and then on as many fresh ones.
@@ -8,19 +8,17 @@ Fields of `Hardening` are the keys of harden.json, see `json_object`: fractions,
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from cosim.cli.progress import say
 from cosim.results.metrics import Estimate, percent, within
-from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
 from cosim.verbs.explore.circuits import Circuits, unknown_to_trim
-from cosim.verbs.explore.study import BITS, DRAWN, SearchTrial, shown_figure
+from cosim.verbs.explore.study import BITS, OVERRIDES, SearchTrial, shown_figure
+from cosim.verbs.harden.mirrors import MirrorGroup, enlarge_mirrors, measure_mirrors, with_more_devices
 from cosim.verbs.sweep.study import Value
 
 AS_GIVEN = "as given"
-FACTORS = (1.25, 1.5, 2.0, 3.0, 4.0)  # of the drawn area of a group of devices
+FACTORS = (1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 4.0)  # of the circuit's area
 TRIM_BITS = (2, 3, 4)  # of the converters; docs/how-to/better-yield.md has what more of them bring
-_GROUPS = ("cell-area", "mirror-area")  # the devices that deviate on a signal's way
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,9 @@ class Hardening:
     """The result of a hardening, the content of harden.json.
 
     options: of montecarlo, without defaults; training: settings of the training, empty where none was asked for; spec:
-    what a chip must do; least_yield: share of the chips that must do it; area_max: largest factor of a drawn area;
-    chosen: index of the step that is kept.
+    what a chip must do; least_yield: share of the chips that must do it; area_max: largest factor of the area;
+    chosen: index of the step that is kept; mirrors: what the mismatch of each group of mirrors costs, empty if it was
+    not asked; measured: index of the step on whose circuit that was measured.
     """
 
     network: str
@@ -58,6 +57,8 @@ class Hardening:
     steps: tuple[HardeningStep, ...]
     chosen: int
     made_with: Mapping[str, str]
+    mirrors: tuple[MirrorGroup, ...] = ()
+    measured: int = 0
 
     @property
     def before(self) -> SearchTrial:
@@ -95,7 +96,8 @@ class HardeningRun:
     """A hardening at work: the circuits that were tried so far.
 
     given: circuits of the network as given; train: trains the network on chips that vary, and returns (complaint or '',
-    file of the network, circuits of it), None for no training; least_yield, area_max: as in `Hardening`.
+    file of the network, circuits of it), None for no training; least_yield, area_max, mirrors, measured: as in
+    `Hardening`; times: file of overrides -> devices in place of one, by mirrors.
     """
 
     given: Circuits
@@ -103,6 +105,9 @@ class HardeningRun:
     least_yield: float
     area_max: float
     tried: list[TriedCircuit] = field(default_factory=list)
+    mirrors: tuple[MirrorGroup, ...] = ()
+    measured: int = 0
+    times: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
     @property
     def steps(self) -> tuple[HardeningStep, ...]:
@@ -123,6 +128,8 @@ class HardeningRun:
             self._confirm(index)
             if transistor_chips is not None:
                 self._ask_transistors(index, transistor_chips)
+        kept = self.times.get(str(self.tried[chosen].step.circuit.values.get(OVERRIDES)), {})
+        self.mirrors = tuple(replace(one, times=kept.get(one.mirrors, 1)) for one in self.mirrors)
         return chosen
 
     def _yield_of(self, index: int) -> float:
@@ -165,35 +172,30 @@ class HardeningRun:
             yield len(self.tried) - 1
 
     def _enlarge(self, base: TriedCircuit) -> Iterator[TriedCircuit]:
-        """Yield circuits with larger devices: first those of the cells alone, then those of the mirrors as well.
-
-        Their factor is the smallest with which enough chips would work if all devices had it, by mismatch alone, or
-        else the largest allowed. To draw and calibrate devices takes minutes, to predict the yield seconds.
-        """
-        factors = [one for one in FACTORS if one <= self.area_max]
-        if not factors:
+        """Yield circuits with more devices in parallel, where mismatch costs most accuracy, in ever more area."""
+        if self.area_max == 1 or not base.step.circuit.figures:
             return
-        technology = str(base.circuits.chips.given.get("technology", DEFAULT_TECHNOLOGY))
-        if technology not in technology_names():
-            known = ", ".join(technology_names())
-            self._note(
-                "larger devices", base.step.network, base.circuits,
-                f"only sizes of {known} are changed here; write larger ones into {Path(technology).name}",
-            )  # fmt: skip
+        circuits, tried = base.circuits, dict[str, int]()
+        trial, area = circuits.trial(base.step.circuit), base.step.circuit.figures["area"].value
+        if not trial.plan.local:
+            self._note("more devices in mirrors", base.step.network, circuits, "the chips have no mismatch")
             return
-        factor = next((one for one in factors if self._predict(base, one) >= self.least_yield), factors[-1])
-        values = dict(base.step.circuit.values)
-        for group in _GROUPS:
-            values[group] = factor
-            words = " and ".join(DRAWN[one] for one in _GROUPS if one in values)
-            found = self._try(f"{words} {factor:g} times as large", base.circuits, base.step.network, dict(values))
+        say("mirrors: where mismatch costs accuracy")
+        self.mirrors = measure_mirrors(trial, circuits.chips.jobs)
+        self.measured = base.step.circuit.number
+        for factor in (*(one for one in FACTORS if one < self.area_max), self.area_max):
+            times = enlarge_mirrors(self.mirrors, (factor - 1) * area)
+            if not times or times == tried:
+                continue
+            tried = times
+            name = f"{OVERRIDES}/{factor:g}.toml"
+            circuits.keep_overrides(name, with_more_devices(trial.design.settings.overrides, times))
+            values: dict[str, Value] = {**base.step.circuit.values, OVERRIDES: name}
+            change = f"more devices in mirrors, up to {factor:g} times the area"
+            self.times[name] = times
+            found = self._try(change, circuits, base.step.network, values)
             if found.step.circuit.figures:
                 yield found
-
-    def _predict(self, base: TriedCircuit, factor: float) -> float:
-        """Return the yield of a circuit with the mismatch of devices that are all `factor` times larger."""
-        figures = base.circuits.predict(len(self.tried), base.step.circuit.values, factor)
-        return figures["yield"].value if figures else -1.0
 
     def _try(self, change: str, circuits: Circuits, network: str, values: dict[str, Value]) -> TriedCircuit:
         number = len(self.tried)

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,7 +163,7 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     with open_store(output, run_settings(trial), fresh=session.fresh) as store:
         if store.damage:
             say(store.damage)
-        keep_trial(output, trial, asdict(options.compiling))
+        keep_trial(output, trial, options.compiling.technology, options.compiling.pdk_root)
         session.keep_settings(output)
         if options.shard is not None:
             return _run_shard(trial, store, options, options.shard)

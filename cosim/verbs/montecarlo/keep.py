@@ -29,6 +29,7 @@ from cosim.base.write import write_together
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
+from cosim.compiler.overrides import Overrides
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings, parse_around
 from cosim.engines.table import BEHAVIORAL, engines
@@ -55,7 +56,6 @@ CALIBRATION_FILE = "calibration.json"
 FORMAT = 2
 _MOST_UNITS = 1000  # of a pedestal, and rungs of headroom: far beyond what any cell holds
 _REPAIR = "the command that made the run writes it again"
-COMPILE_OPTIONS = ("saturate", "cell", "headroom", "tau", "comparator_devices")
 _ARRAYS = ("x", "y", "lengths", "indices")
 _TOLERANCE = "tolerance"  # of real-valued targets
 _FREE = ("cosim", "made_with", "engine", "simulator")  # of run.json: what may differ, or what the trial is given
@@ -77,6 +77,7 @@ class _Compile:
     headroom: int
     tau: float | None
     comparator_devices: int = 1
+    overrides: Overrides = Overrides()
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,13 @@ def pack_samples(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     return content.getvalue()
 
 
-def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
+def keep_trial(folder: Path, trial: Trial, technology: str, pdk_root: Path | None = None) -> None:
     """Write the files that `load_trial` needs into the folder of a run; the same trial gives the same bytes.
 
-    options: how the network was compiled, by command-line name: technology, pdk_root, and COMPILE_OPTIONS. Raises
+    technology, pdk_root: name or file, and folder of the kits, from which the trial's technology was loaded. Raises
     InputError when the folder cannot be written.
     """
-    design = trial.design
-    name, root = str(options["technology"]), options["pdk_root"]
+    design, settings = trial.design, trial.design.settings
     found = {name: getattr(trial.test_set, name) for name in (*_ARRAYS, _TOLERANCE)}
     samples = pack_samples({name: np.asarray(value) for name, value in found.items() if value is not None})
     files = {
@@ -131,20 +131,28 @@ def keep_trial(folder: Path, trial: Trial, options: Mapping[str, Any]) -> None:
         CALIBRATION_FILE: format_calibration(design.calibration).encode(),
     }
     sums = {name: checksum(file) for name, file in files.items()}
-    pedestal = design.graph.i_pedestal / design.i_unit
     kept = KeptTrial(
         format=FORMAT,
-        technology=str(Path(name).resolve()) if name.endswith(".toml") else name,
-        pdk_root=None if root is None else str(Path(root).resolve()),
+        technology=str(Path(technology).resolve()) if technology.endswith(".toml") else technology,
+        pdk_root=None if pdk_root is None else str(pdk_root.resolve()),
         conditions=_Conditions(trial.technology.corner, trial.technology.celsius, trial.technology.supply),
         t_step_s=trial.timing.t_step,
-        compile=_Compile(design.i_unit, pedestal, **{key: options[key] for key in COMPILE_OPTIONS}),
+        compile=_Compile(
+            settings.i_unit,
+            settings.pedestal,
+            settings.saturate,
+            settings.cell,
+            settings.headroom,
+            settings.tau,
+            settings.comparator_devices,
+            settings.overrides,
+        ),
         engine=trial.engine,
         plan=trial.plan,
         sums=sums,
         noise=None if trial.noise is None else trial.noise.seed,
         gradient=trial.gradient,
-        around=options.get("around"),
+        around=",".join(settings.around) or None,
         name=design.network.name,
     )
     files[TRIAL_FILE] = seal_json(kept)

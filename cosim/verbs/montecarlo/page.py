@@ -475,7 +475,7 @@ def advise(summary: ChipSummary, network: str = "NETWORK") -> list[tuple[str, st
         found.append((f"{what}: {expected}", command))
     found.append(
         (
-            "training on chips that vary, then larger devices, then trim bits, until 95 % of the chips work",
+            "training on chips that vary, then more devices, then trim bits, until 95 % of the chips work",
             f"cosim harden {network} {technology}",
         )
     )

@@ -137,7 +137,7 @@ def check_mismatch(subject: SignoffSubject) -> Check:
     with open_store(folder, run_settings(trial)) as store:
         if store.damage:
             say(store.damage)
-        keep_trial(folder, trial, subject.compiled)
+        keep_trial(folder, trial, subject.technology, subject.pdk_root)
         with progress_bar("mismatch") as progress:
             timeout = subject.run.timeout * len(subject.test_set.y)
             jobs = max(subject.run.jobs, 1)

@@ -1,6 +1,6 @@
 """Command `cosim signoff`: decide, on one page, whether a circuit may go to a tape-out review."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -74,7 +74,8 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
         test_set,
         run,
         plan,
-        asdict(options.compiling),
+        options.compiling.technology,
+        options.compiling.pdk_root,
         seed=options.running.seed,
         extracted=options.extracted is not None,
         biases=biases,

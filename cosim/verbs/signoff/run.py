@@ -101,8 +101,7 @@ def _others(subject: SignoffSubject, found: SignOff) -> list[Page]:
     folders = [*([NOMINAL] if "nominal" in made else []), *corners]
     pages = [read_page(place / one) for one in folders if has_page(place / one)]
     if "mismatch" in made and (place / CHIPS / SUMMARY_FILE).is_file():
-        root = subject.compiled["pdk_root"]
-        pages.append(read_run(place / CHIPS, Places(root), waveforms=False))
+        pages.append(read_run(place / CHIPS, Places(subject.pdk_root), waveforms=False))
     return pages
 
 

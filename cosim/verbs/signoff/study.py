@@ -6,7 +6,7 @@ Fields of `SignOff` are the keys of signoff.json.
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
 
 from cosim.base.errors import InputError, SimulationError
 from cosim.cli.progress import progress_bar
@@ -186,16 +186,18 @@ def where_modelled() -> Generator[None, None, None]:
 class SignoffSubject:
     """The circuit that a sign-off checks: a compiled design, its samples, how they run, and the plan.
 
-    compiled: options of compilation, as a store of chips keeps them; seed: of chips and noise; extracted: whether the
-    wires of a layout are in the circuit; biases: assumptions on bias currents for conditions other than the nominal
-    one; no_more_biases: why other assumptions do not apply, empty if none was asked for.
+    technology, pdk_root: name or file, and folder of the kits, from which the technology was loaded; seed: of chips and
+    noise; extracted: whether the wires of a layout are in the circuit; biases: assumptions on bias currents for
+    conditions other than the nominal one; no_more_biases: why other assumptions do not apply, empty if none was asked
+    for.
     """
 
     design: Design
     test_set: TestSet
     run: Run
     plan: SignoffPlan
-    compiled: Mapping[str, Any]
+    technology: str
+    pdk_root: Path | None = None
     seed: int = 0
     extracted: bool = False
     biases: tuple[Bias, ...] = ("constant",)

@@ -18,12 +18,14 @@ smallest sum of squared relative errors over these cells.
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import exp
 
 import numpy as np
 
 from cosim.base.errors import InputError, SimulationError
 from cosim.circuit.elements import Circuit
 from cosim.compiler.design import Design
+from cosim.compiler.overrides import changed_transistors, resize
 from cosim.engines.behavioral.effects import Key, effects_of
 from cosim.engines.behavioral.evaluate import cell_of
 from cosim.engines.chip import deviations_of, drawn_values, standing, vary
@@ -31,7 +33,7 @@ from cosim.engines.table import simulator_beside
 from cosim.network.ir.nodes import Memory, ThresholdUnit
 from cosim.units.builder import instance, net
 from cosim.units.kind import Array
-from cosim.units.schmitt import Schmitt, SchmittBias, static_thresholds
+from cosim.units.schmitt import Schmitt, static_thresholds
 from cosim.units.table import unit_of
 from cosim.variation.draws import Chip
 from cosim.verbs.calibrate.measure import measure_schmitt
@@ -127,16 +129,23 @@ def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> Cell
     i_peak: end of the candidate ramp, ampere.
     """
     design, technology = trial.design, trial.technology
-    bias = design.graph.bias(cell.name, SchmittBias)
     places = _places(design.assembly.circuit, instance(f"cell_{net(cell.name)}"))
     drawn = {places[name]: pair for name, pair in drawn_values(chip).items() if name in places}
+    changed = {} if design.compiled is None else changed_transistors(design.compiled, design.assembly)
+    sizes = {
+        places[name]: (now.w, now.l, now.m)
+        for name, (_, now) in changed.items()
+        if name in places and now.role != "output"  # whose copies here are those of the circuit as compiled
+    }
 
     def deviating(circuit: Circuit) -> Circuit:
         here = _places(circuit, "cell")
-        return vary(circuit.flat(), {name: drawn[place] for name, place in here.items()})
+        flat = resize(circuit.flat(), {name: sizes[place] for name, place in here.items() if place in sizes})
+        return vary(flat, {name: drawn[place] for name, place in here.items()})
 
     calibration = design.calibration
-    i_thresh, i_width, i_gain, v_node = bias.i_thresh, bias.i_width, bias.i_gain, calibration.v_node
+    i_thresh, i_width, i_gain = (design.assembly.bias_pins[pin] for pin in design.assembly.cell_bias[cell.name])
+    v_node = calibration.v_node
     share, simulator = 1.0, simulator_beside(trial.engine)
 
     def measure(i_width: float) -> tuple[float, float, float]:
@@ -150,7 +159,8 @@ def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> Cell
         found = measure(share * i_width)
     rise, fall, seen = found
     gain = float(calibration.mirror.interpolate(calibration.mirror.gain_p, np.float64(seen)))
-    return CellPoints(rise, rise - (rise - fall) / share, seen / gain)
+    output = design.assembly.circuit.roles()[instance(f"cell_{net(cell.name)}"), "output"]
+    return CellPoints(rise, rise - (rise - fall) / share, seen / gain * exp(-design.current_factors.get(output, 0.0)))
 
 
 def _places(circuit: Circuit, cell: str) -> dict[str, str]:

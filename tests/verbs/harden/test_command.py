@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,17 @@ pytest.importorskip("torch")
 
 from cosim.cli import load_verb
 from cosim.cli.verb import call, parse
+from cosim.compiler.overrides import Overrides, line_of, matches
+from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import CompilerSettings
 from cosim.exchange.checkpoint import load_network, save_checkpoint
+from cosim.tasks.testset import load_test_set
+from cosim.variation.draws import VariationPlan
 from cosim.verbs.harden.command import HardenOptions, read_yield, training_settings
+from cosim.verbs.harden.mirrors import measure_mirrors, with_more_devices
 from cosim.verbs.inner import read_inner
+from cosim.verbs.montecarlo.contributions import mixed_chip
+from cosim.verbs.montecarlo.trial import Trial, run_behavioral_chip
 
 pytestmark = pytest.mark.usefixtures("unrendered_module")
 FILES = ("run.toml", "harden.json", "harden.png", "harden.svg", "network.pt", "report.html")
@@ -56,7 +66,7 @@ def test_a_folder_to_go_on_with(cosim_main, whole):
     assert [layer.width for layer in trained.layers] == [layer.width for layer in given.layers]
     source = NETWORK if chosen["network"] == NETWORK.name else out / "trained.pt"
     assert (out / "network.pt").read_bytes() == source.read_bytes()
-    assert not (out / "technology.toml").exists()  # nothing is larger
+    assert not (out / "overrides.toml").exists()  # no mirror has more devices
     assert "of fresh chips work" in str(result.page) and "cosim compile" in str(result.page)
     page = (out / "report.html").read_text()
     assert 'href="trial-001/report.html"' in page
@@ -92,17 +102,71 @@ def test_jobs_and_interruption_change_no_byte(cosim_main, whole, tmp_path, monke
         assert (out / name).read_bytes() == (whole[0] / name).read_bytes(), name
 
 
-@pytest.mark.slow  # calibrates cells of two other sizes
-@pytest.mark.timeout(1800)
-def test_devices_are_drawn_larger(cosim_main, tmp_path):
-    """technology.toml has the sizes, and what the page says to type compiles with them."""
-    out = tmp_path / "out"
-    asked = ("--behavioral", "--iterations", 0, "--area-max", 1.5, "--yield", "99%")
-    cosim_main("harden", *asked, "-j", 2, "-o", out, NETWORK, "--chips", 40)
+def test_mirrors_get_more_devices(cosim_main, tmp_path, monkeypatch):
+    """overrides.toml has them, and what the page says to type compiles with them; entries of an own file stay."""
+    monkeypatch.setattr("cosim.verbs.harden.mirrors._CHIPS", 8)
+    monkeypatch.setattr("cosim.verbs.harden.study.TRIM_BITS", ())
+    out, own = tmp_path / "out", tmp_path / "own.toml"
+    own.write_text('[[transistors]]\nmirror = "bias_gain_#"\ntimes = 2\n')
+    asked = ("--behavioral", "--iterations", 0, "--area-max", 1.2, "--yield", "99%", "-j", 1, "-o", out, NETWORK)
+    _, text, _ = cosim_main("harden", *asked, "--chips", 12, "--samples", 60, "--overrides", own)
     found = json.loads((out / "harden.json").read_text())
-    assert "times as large" in found["steps"][1]["change"] and found["training"] == {}
-    target = ("--technology", out / "technology.toml", "-o", tmp_path / "netlist")
-    assert found["chosen"] > 0 and cosim_main("compile", NETWORK, *target)[0] == 0
+    assert found["steps"][1]["change"] == "more devices in mirrors, up to 1.1 times the area"
+    assert found["options"]["overrides"].startswith("own.toml (") and found["chosen"] > 0
+    before, after = found["steps"][0]["circuit"], found["steps"][found["chosen"]]["circuit"]
+    assert before["figures"]["yield"]["value"] < after["figures"]["yield"]["value"]
+    assert 1 < after["figures"]["area"]["value"] / before["figures"]["area"]["value"] <= 1.2
+    losses = {one["mirrors"]: one["loss"] for one in found["mirrors"]}
+    assert losses.keys() >= {"bias_thresh_#", "layer#_#_cand", "zero_p"} and max(losses.values()) > 0
+    assert "accuracy lost" in text
+    command = next(line for line in text.splitlines() if "cosim compile" in line).split()[2:]
+    assert cosim_main("compile", *command, "-o", tmp_path / "netlist")[0] == 0
+    design = json.loads((tmp_path / "netlist" / "design.json").read_text())
+    assert design["overridden_transistors"] > 9  # those of the level alone
+    code, _, err = cosim_main("harden", *asked, "--chips", 12, "--samples", 60, "--overrides", out / "overrides.toml")
+    assert code == 2 and "overrides.toml: lies in the folder of the results" in err
+    own.write_text('[[transistors]]\nmirror = "bias_gain_#"\ntimes = 3\n')  # the same command, another circuit
+    code, _, err = cosim_main("harden", *asked, "--chips", 12, "--samples", 60, "--overrides", own)
+    assert code == 2 and "other" in err and json.loads((out / "harden.json").read_text()) == found
+
+
+def test_a_group_is_enlarged_and_nothing_else(technology, calibration):
+    """On a network whose delayed inputs have names that begin as those of the inputs."""
+    network = load_network(Path(__file__).parents[3] / "models" / "trained" / "flip_flop_d2.pt")
+    samples = load_test_set(network, None).take(2, 0)
+
+    def trial(overrides=Overrides()):
+        design = compile_network(network, technology, calibration, CompilerSettings(overrides=overrides))
+        return Trial(design, samples, VariationPlan("local", 0, 1))
+
+    def devices(one):
+        return {mos.name: (line_of(mos), mos.m) for mos in one.design.assembly.circuit.flatten()}
+
+    before = devices(trial())
+    patterns = {re.sub(r"\d+", "#", line) for line, _ in before.values() if line}
+    assert {"in_#_p", "in_#_shift#_#_p"} <= patterns
+    times = {pattern: 2 + k for k, pattern in enumerate(sorted(patterns))}
+    after = devices(trial(with_more_devices(Overrides(), times)))
+    for name, (line, m) in before.items():
+        assert after[name] == (line, m * times.get(re.sub(r"\d+", "#", line), 1)), name
+
+
+def test_the_loss_of_a_group_is_that_of_its_transistors_alone(monkeypatch, technology, calibration):
+    """Against chips of which all other transistors are nominal; a chip with a cell that does not reset has none."""
+    monkeypatch.setattr("cosim.verbs.harden.mirrors._CHIPS", 3)
+    network = load_network(NETWORK)
+    trial = Trial(compile_network(network, technology, calibration), load_test_set(network, None).take(40, 0),
+                  VariationPlan("local", 0, 1, area=0.3))  # fmt: skip
+    groups = {one.mirrors: one for one in measure_mirrors(trial, 1)}
+    lines = {mos.name: line_of(mos) for mos in trial.design.assembly.circuit.flatten()}
+    drawn = replace(trial, plan=replace(trial.plan, chips=3))
+    for pattern in ("bias_thresh_#", "layer#_#_p"):
+        chosen = np.array([matches(pattern, lines[one.name]) for one in trial.devices])
+        found = [run_behavioral_chip(trial, mixed_chip(drawn.chip(k), trial.nominal_chip, chosen)) for k in range(3)]
+        accuracy = np.mean([0.0 if one.unreset else one.accuracy for one in found])
+        assert groups[pattern].loss == pytest.approx(max(trial.nominal.accuracy - accuracy, 0.0), abs=1e-12)
+        assert groups[pattern].transistors == chosen.sum()
+    assert max(one.loss for one in groups.values()) > 0
 
 
 def test_a_network_without_settings_is_not_trained(cosim_main, tiny, tmp_path):
@@ -156,8 +220,6 @@ def test_a_yield_is_typed_as_a_share_or_in_per_cent():
 
 def test_a_hostile_task_is_no_option(cosim_main, tmp_path):
     """The name of a task comes from the file, and is a word of the training's command line."""
-    from dataclasses import replace
-
     network = replace(load_network(NETWORK), task="--help")
     save_checkpoint(tmp_path / "net.pt", network)
     cosim_main("harden", *ASKED, "-o", tmp_path / "out", tmp_path / "net.pt", *DRAWN)

@@ -24,11 +24,16 @@ from cosim.verbs.montecarlo.keep import Places, keep_trial, load_trial, pack_sam
 from cosim.verbs.montecarlo.run import run_settings
 from cosim.verbs.montecarlo.trial import Trial, run_chip, trial_samples_hash
 
+OVERRIDES = """
+[[transistors]]
+mirror = "bias_thresh_#"
+times = 2
+
+[[bias]]
+pin = "bias_gain_0"
+factor = 1.1
+"""
 FILES = {"trial.json", "network.npz", "samples.npz", "calibration.json"}
-OPTIONS = {
-    "technology": "generic180", "pdk_root": None, "saturate": False, "cell": "auto", "headroom": 1, "tau": None,
-    "comparator_devices": 1,
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -61,7 +66,7 @@ def test_the_same_chips_again(store, trial):
 
 def test_the_same_bytes_again(store):
     before = {name: (store / name).read_bytes() for name in FILES}
-    keep_trial(store, load_trial(store), OPTIONS)
+    keep_trial(store, load_trial(store), "generic180")
     assert {name: (store / name).read_bytes() for name in FILES} == before
 
 
@@ -91,6 +96,7 @@ def test_a_transistor_without_a_place_is_named(trial, make_store, tmp_path):
     [
         ("first", {"corner": "ff", "celsius": 60.0, "supply": 1.71, "i_unit": 0.8e-9, "units": 16, "tau": None}),
         ("signed_input", {"t_step": 20e-3}),
+        ("first", {"overrides": OVERRIDES}),
     ],
 )
 def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind, settings):
@@ -100,16 +106,19 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
         "ranges_from": None, "i_unit": 1e-9, "saturate": True, "cell": "auto", "headroom": 1, "t_step": 10e-3,
         "tau": None, "comparator_devices": 1,
     } | settings  # fmt: skip
+    if "overrides" in options:
+        (tmp_path / "own.toml").write_text(options["overrides"])
+        options["overrides"] = tmp_path / "own.toml"
     design, condition = load_design(tmp_path / "net.npz", Compiling(**options))
     x = np.random.default_rng(1).uniform(size=(4, 3, 3))
     test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.array([3, 1, 2, 3]), np.arange(4))
     timing = replace(Trial(design, test_set, VariationPlan("all", 1, 2)).timing, t_step=options["t_step"])
     trial = Trial(design, test_set, VariationPlan("all", 1, 2, "lhs"), timing=timing, condition=condition)
     make_store(tmp_path / "run", trial, "power<=1uW")
-    keep_trial(tmp_path / "run", trial, options)
+    keep_trial(tmp_path / "run", trial, str(options["technology"]))
     again = load_trial(tmp_path / "run")
     assert again.technology == condition.technology
-    assert again.timing == timing
+    assert again.timing == timing and again.design.settings.overrides == design.settings.overrides
     assert run_chip(again, 1) == run_chip(trial, 1)
 
 
@@ -217,7 +226,7 @@ def test_a_store_that_cannot_be_written(trial, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match=r"cannot write .*network.npz: No space left on device; make room"):
-        keep_trial(tmp_path, trial, OPTIONS)
+        keep_trial(tmp_path, trial, "generic180")
     assert not list(tmp_path.iterdir())
 
 

@@ -179,7 +179,7 @@ def test_a_reference_that_gives_no_current_leaves_ideal_currents_and_says_why(te
     monkeypatch.setattr(sources, "measure_reference", refuse)
     monkeypatch.setattr(sources, "_measured", {})
     assert applicable_biases(pins, technology) == (("constant",), "current reference: it does not start")
-    subject = SignoffSubject(pins, None, Run(Path()), SignoffPlan(), {}, biases=("constant", "tracking"))
+    subject = SignoffSubject(pins, None, Run(Path()), SignoffPlan(), "generic180", biases=("constant", "tracking"))
     found, missing = subject.across("ss")
     assert list(found) == ["constant"]
     assert [(one.bias, one.met, one.shown) for one in missing] == [
