@@ -58,7 +58,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models").symlink_to(ROOT / "models")
     for script in re.findall(
-        r"`(\w+\.py)`:\n\n((?: {4}.*\n|\n)+)", "".join((ROOT / page).read_text() for page in PAGES)
+        r"`(\w+\.(?:py|toml))`:\n\n((?: {4}.*\n|\n)+)", "".join((ROOT / page).read_text() for page in PAGES)
     ):
         (tmp_path / script[0]).write_text(re.sub(r"^ {4}", "", script[1], flags=re.MULTILINE))
     return tmp_path
