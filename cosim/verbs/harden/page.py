@@ -210,8 +210,8 @@ def draw_hardening(found: Hardening) -> Figure:
         panel.barh(rows, values, height=0.55, color=[LIGHT if color == GREY else BLUE for color in colors])
         panel.set_xlabel(label)
         panel.set_xlim(0, 1.15 * max(values))
-    for panel in (yields, powers, areas):
-        few_ticks(panel, "x", 3)
+    for panel, most in ((yields, 3), (powers, 3), (areas, 2)):
+        few_ticks(panel, "x", most)
     yields.set_yticks(rows, [step.change for _, step in there])
     yields.set_ylim(len(there) - 0.5, -0.5)
     plain(yields, powers, areas, size=FONT)
