@@ -20,7 +20,7 @@ from cosim.cli.progress import say
 from cosim.cli.settings import NO_SETTING, setting_name
 from cosim.cli.types import Integer, Number, Quantity
 from cosim.cli.verb import with_values
-from cosim.compiler.overrides import Overrides, format_overrides
+from cosim.compiler.overrides import Overrides, format_overrides, read_overrides
 from cosim.engines.table import BATCH, simulator_named
 from cosim.results.metrics import METRICS, Estimate
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
@@ -280,9 +280,11 @@ class Circuits:
 def read_chips(verb: str, words: Sequence[str], *, jobs: int, fresh: bool) -> InnerVerb:
     """Read montecarlo's command line, as it was typed behind another verb, which draws chips of several circuits.
 
-    verb: for messages. Raises InputError for an option that this verb sets itself.
+    verb: for messages. Raises InputError for an option that this verb sets itself, and for a faulty file of overrides.
     """
     inner = read_inner("montecarlo", words, jobs=jobs, fresh=fresh)
+    if (overrides := inner.given.get("overrides")) is not None:
+        read_overrides(Path(str(overrides)))
     if ours := next((name for name in _OURS if inner.given.get(name) is not None), None):
         raise InputError(f"--{ours} is none of cosim {verb}: {_OURS[ours]}")
     return inner

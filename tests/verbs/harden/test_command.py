@@ -206,6 +206,7 @@ def test_the_training_takes_over_what_the_first_one_had(tmp_path):
         ((), ("--spec", "yield>=90%"), "give the share of the chips that must work as --yield"),
         ((), ("--spec", "limits.toml"), "takes no file of limits"),
         ((), ("--colour", "red"), "--colour"),
+        ((), ("--overrides", "none.toml"), "none.toml: must be a file, but is missing"),
     ],
 )
 def test_what_is_refused(cosim_main, tmp_path, options, more, message):
