@@ -2,9 +2,9 @@
 
 Mirrors of one kind, such as all `bias_thresh_#`, are a group. The loss L_g of a group is how far the mean accuracy
 falls on chips of which its transistors alone deviate, where a chip with a cell that does not reset has an accuracy of
-0. With n_g times as many devices in parallel the variance of their mismatch is 1 / n_g of what it was (M. Pelgrom et
-al., IEEE J. Solid-State Circuits 24 (1989) 1433), and so is the loss, as far as it is proportional to the variance. The
-smallest sum of losses for a gate area,
+0. With n_g times as many devices in parallel the variance of their mismatch is divided by n_g (M. Pelgrom et al., IEEE
+J. Solid-State Circuits 24 (1989) 1433). The loss is assumed to be proportional to it. The smallest sum of losses for a
+gate area,
 
     min sum L_g / n_g    with    sum A_g n_g <= area,    is near    n_g ~ sqrt(L_g / A_g)
 
@@ -39,7 +39,7 @@ class MirrorGroup:
 
     mirrors: the pattern of their gate lines, as overrides have it; transistors: how many there are; area: their gate
     area, um2; loss: how far the mean accuracy falls by their mismatch alone, a fraction, where a chip with a cell that
-    does not reset has an accuracy of 0; times: devices in place of one that the hardened circuit has.
+    does not reset has an accuracy of 0; times: number of devices in the kept circuit for each one in the measured.
     """
 
     mirrors: str
@@ -91,9 +91,9 @@ def _accuracies(trial: Trial, number: int, groups: Sequence[Sequence[str]]) -> l
 
 
 def enlarge_mirrors(groups: Sequence[MirrorGroup], more: float) -> dict[str, int]:
-    """Return pattern of gate lines -> devices in parallel over the present number, above 1, that lose least accuracy.
+    """Return pattern of gate lines -> factor on the number of devices, with which the sum of losses is smallest.
 
-    more: area that may be added, um2.
+    Groups whose factor is 1 are left out. more: area that may be added to the circuit, um2.
     """
     times = dict.fromkeys((one.mirrors for one in groups), 1)
 
@@ -110,6 +110,6 @@ def enlarge_mirrors(groups: Sequence[MirrorGroup], more: float) -> dict[str, int
 
 
 def with_more_devices(given: Overrides, times: Mapping[str, int]) -> Overrides:
-    """Return overrides with more devices in parallel; times: as from `enlarge_mirrors`, for the circuit as `given`."""
+    """Return the given overrides and entries that multiply devices. times: what `enlarge_mirrors` returns."""
     more = tuple(TransistorOverride(mirror=pattern, times=n) for pattern, n in times.items())
     return Overrides((*given.transistors, *more), given.bias)
