@@ -278,7 +278,8 @@ class Batched(Simulator, Protocol):
     """A simulator that runs benches side by side: one circuit, with values of sources and deviations of their own.
 
     The result of a bench does not depend on the other benches. A bench that the simulator has no model for is a Failure
-    of kind UNSUPPORTED, whose detail names what is unsupported; the simulator named `fallback` runs that bench.
+    of kind UNSUPPORTED, whose detail names what is unsupported; the simulator named `fallback` runs that bench, unless
+    it has noise of its transistors.
     """
 
     @property

@@ -47,6 +47,8 @@ _LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, 
 _CLAMP = 1e-3  # S
 _LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
 _FIRST_PSEUDO_STEP = 1e-10  # s: the first step on the way to an operating point
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a chip's deviations, where no operating point is found at once
+_Begun = tuple[Array, Array, Array]  # a bench's sources at time 0, deviations of three- and of four-terminal devices
 ACCURACY = {
     "newton_V_per_reltol": _NEWTON,
     "step_error_V_per_reltol": _ERROR,
@@ -208,12 +210,38 @@ def operating_points(
 
 
 def _solve_few(
-    circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[tuple[Array, Array, Array]]
+    circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[_Begun]
 ) -> list[tuple[Array, Array, bool]]:
     """Return unknowns, V, charges, C, and whether it converged, of each of at most LANES benches.
 
-    few: each bench's sources at time 0 and its deviations of three-terminal and of four-terminal devices.
+    few: each bench's sources at time 0 and its deviations. A bench with deviations for which no operating point is
+    found is solved again with a share of them, from none to all; each attempt begins where the one before has ended.
     """
+    found = _solve_from(circuit, bench, clamps, few, None)
+    lost = [k for k, (*_, converged) in enumerate(found) if not converged and few[k][1].any()]
+    starts: list[Array] | None = None
+    for share in _SHARES if lost else ():
+        again = _solve_from(circuit, bench, clamps, [_scaled(few[k], share) for k in lost], starts)
+        starts = [x for x, *_ in again]
+        found = [again[lost.index(k)] if k in lost else one for k, one in enumerate(found)]
+    return found
+
+
+def _scaled(begun: _Begun, share: float) -> _Begun:
+    """Return a bench's sources, and a share of its deviations: shifts times it, current factors to the power of it."""
+    sources, three_terminal, four_terminal = begun
+    shift, factor = four_terminal.reshape(-1, 2).T
+    return (
+        sources,
+        share * three_terminal,
+        np.stack([share * shift, factor**share], axis=1).reshape(four_terminal.shape),
+    )
+
+
+def _solve_from(
+    circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[_Begun], starts: Sequence[Array] | None
+) -> list[tuple[Array, Array, bool]]:
+    """Return what `_solve_few` returns, of one attempt. starts: unknowns to begin at, None for those of the bench."""
     tile = _empty_tile(circuit, bench, 1, has_deviations=any(three_terminal.any() for _, three_terminal, _ in few))
     # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
     values = tile.values._replace(matrix=aligned_zeros(circuit.matrix.size + SPARE))
@@ -224,6 +252,8 @@ def _solve_few(
             values.x[s.row[circuit.net[net]]] = voltage
     values.x[circuit.nets.unknowns] = 0.0
     for lane in range(LANES):
+        if starts is not None:
+            values.x[:, lane] = starts[min(lane, len(few) - 1)]
         sources, three_terminal, four_terminal = few[min(lane, len(few) - 1)]
         values.source[:, lane] = sources
         values.three_terminal_deviation[:, lane] = three_terminal

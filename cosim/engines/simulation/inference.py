@@ -1,8 +1,9 @@
 """Simulation of benches: one in this process, or many inferences in worker processes, resumable.
 
 Benches go in; waveforms, or sampled states and currents, come out. A bench that a simulator has no model for runs in
-another one. Results depend only on the benches, not on the number of workers or the order in which they finish. Each
-result is kept under the hash of its deck, so an interrupted run continues where it stopped.
+another one, unless it has noise of its transistors, which no other one draws. Results depend only on the benches, not
+on the number of workers or the order in which they finish. Each result is kept under the hash of its deck, so an
+interrupted run continues where it stopped.
 
 A simulator with several lanes runs a tile, a group of so many benches, at once. The result of a bench depends on that
 bench alone, so a tile may hold any benches without a result.
@@ -49,11 +50,11 @@ def run_benches(
 ) -> list[tuple[Waveforms | Failure, str]]:
     """Simulate at most `lanes` benches for at most `timeout` seconds each; return (waveforms or Failure, text) of each.
 
-    A bench that a Batched simulator has no model for runs in its fallback, if that is installed. The text says which
-    simulator ran in place of the given one, and why; it is empty if none did.
+    A bench that a Batched simulator has no model for runs in its fallback, if that is installed and draws the bench's
+    noise. The text says which simulator ran in place of the given one, and why; it is empty if none did.
     """
     found = run_alone(simulator, benches, timeout)
-    beyond = {k: why for k, one in enumerate(found) if (why := beyond_it(one))}
+    beyond = {k: why for k, one in enumerate(found) if (why := beyond_it(one)) and not _has_device_noise(benches[k])}
     other = fallback_of(simulator) if beyond else None
     if other is None:
         return [(one, "") for one in found]
@@ -73,6 +74,11 @@ def run_alone(simulator: Simulator, benches: Sequence[Bench], timeout: float) ->
 def beyond_it(found: object) -> str:
     """Return what a simulator has no model for, in words, if a result is a Failure for that reason; else ""."""
     return found.detail if isinstance(found, Failure) and found.kind is FailureKind.UNSUPPORTED else ""
+
+
+def _has_device_noise(bench: Bench) -> bool:
+    """Tell whether a bench has noise of its transistors, which no fallback draws."""
+    return bench.noise is not None and bench.noise.slopes is not None
 
 
 def fallback_of(simulator: Simulator) -> Simulator | None:
@@ -169,7 +175,8 @@ def run_inferences(
 
     With a folder, kept results are read instead of run again. A bench that fails, exceeds the time-out or loses its
     process twice is a Failure; the others go on. Benches that the simulator has no model for run in its fallback, after
-    all others. Raises InputError where the folder cannot be written.
+    all others, or stay Failures where they have noise of their transistors. Raises InputError where the folder cannot
+    be written.
     """
     simulator, store = simulator_named(run.engine), None if run.folder is None else run.folder / INFERENCES
     outcomes: dict[int, Outcome] = {}
@@ -192,8 +199,10 @@ def run_inferences(
 
     for tile, results in _run_pool(_tiles(todo, benches, plans, run, simulator), run, simulator) if todo else ():
         keep(tile, results, {})
-        progress(sum(not beyond_it(one) for one in outcomes.values()), len(benches))
-    beyond = {index: why for index, one in outcomes.items() if (why := beyond_it(one))}
+        done = (k for k, one in outcomes.items() if not beyond_it(one) or _has_device_noise(benches[k]))
+        progress(sum(1 for _ in done), len(benches))
+    lost = {index: why for index, one in outcomes.items() if (why := beyond_it(one))}
+    beyond = {index: why for index, why in lost.items() if not _has_device_noise(benches[index])}
     if beyond and (other := fallback_of(simulator)) is not None:
         beyond = {index: f"{other.name}: {why}" for index, why in beyond.items()}
         tiles, begun = _tiles(list(beyond), benches, plans, run, other), len(benches) - len(beyond)

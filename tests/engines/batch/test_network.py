@@ -59,6 +59,36 @@ def test_states_readout_and_power_are_those_of_ngspice(digits):
         assert a.power_w == pytest.approx(b.power_w, rel=0.01, abs=0)
 
 
+def test_a_chip_without_an_operating_point_at_once_is_led_to_it(digits, monkeypatch):
+    """By its deviations, which grow in steps: a chip of twice the mismatch, whose first attempt counts as lost.
+
+    The same point is found, so nothing else differs than the last digits of the search, under reltol 1e-4.
+    """
+    from cosim.engines.batch import operating_point
+
+    design, test_set = digits
+    few = test_set.select(np.arange(2))
+    chip = Trial(design, few, VariationPlan("local", 3, 2, area=0.25)).chip(1)
+    run, solve, seen = Run(engine="batch", jobs=0, chip=chip), operating_point._solve_from, []
+    direct = infer("batch", (design, few), run)
+
+    def lost_at_first(circuit, bench, clamps, begun, starts):
+        seen.append((starts is None, max(float(np.abs(one[1]).max()) for one in begun)))
+        found = solve(circuit, bench, clamps, begun, starts)
+        return [(x, charge, False) for x, charge, _ in found] if len(seen) == 1 else found
+
+    monkeypatch.setattr(operating_point, "_solve_from", lost_at_first)
+    led = infer("batch", (design, few), run)
+    full = seen[0][1]
+    assert [share / full for _, share in seen[:6]] == pytest.approx([1, 0, 0.25, 0.5, 0.75, 1])
+    assert [from_bench for from_bench, _ in seen[:6]] == [True, True, False, False, False, False]
+    scale = max(float(np.abs(one.readout).max()) for one in direct)
+    for a, b in zip(led, direct, strict=True):
+        assert not a.elsewhere and not b.elsewhere
+        np.testing.assert_array_equal(a.states, b.states)
+        np.testing.assert_allclose(a.readout, b.readout, atol=1e-3 * scale)
+
+
 def test_toggles_count_as_in_ngspice(bits):
     """Their latches float, are lifted above the supply, and hang on switches whose ends change roles."""
     design, test_set = bits
