@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
-from cosim.technology.foundry import Size, card_name
+from cosim.technology.foundry import Size, card_name, is_subcircuit
 from cosim.technology.types import Technology
 
 _FOLD_AT = 110
@@ -19,7 +19,7 @@ class Language:
     the letter and the name of a source; constant, points: a source's value, `{kind}` v or i, with `comma` between
     numbers; reserved: names that no transistor may have; escaped: whether a long line is continued by a backslash at
     its end, not by a + at the start of the next; quoted: whether a path in a flat circuit is in quotes, with colons for
-    points.
+    points; foundry: whether transistors are instances of the foundry's devices, in place of cosim's cards.
     """
 
     comment: str = "*"
@@ -36,6 +36,7 @@ class Language:
     reserved: frozenset[str] = frozenset()
     escaped: bool = False
     quoted: bool = False
+    foundry: bool = False
 
     def named(self, name: str) -> str:
         """Return a net's name, or an element's with its letter, as this netlist language writes it."""
@@ -113,6 +114,9 @@ def _format_element(element: Element, technology: Technology, language: Language
         case Mos(name, drain, gate, source, bulk):
             own = f"m{name}_" if f"m{name}" in language.reserved else f"m{name}"
             nets = language.joined(drain, gate, source, bulk)
+            if language.foundry:
+                letter = "x" if is_subcircuit(technology, element.polarity) else ""
+                return f"{letter}{own} {nets} {_foundry_fields(element, technology, language.multiplier)}"
             return f"{language.named(own)} {nets} {_mos_fields(element, technology, language.multiplier)}"
         case Instance(name, nets, subcircuit):
             return f"x{name} {language.joined(*nets)} {subcircuit}"
@@ -134,6 +138,21 @@ def _mos_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
         return f"{card} {size}"
     area, rim = format_number(mos.w * diffusion), format_number(2 * (mos.w + diffusion))
     return f"{card} {size} ad={area} as={area} pd={rim} ps={rim}"
+
+
+def _foundry_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
+    """Return the fields after the nets of a foundry's device: its name, and lengths in the unit of the library.
+
+    The transistor must not deviate: mismatch is a matter of the foundry's own sections.
+    """
+    assert not _format_deviation(mos)
+    unit, diffusion = technology.library.length_unit, technology.library.diffusion
+    sizes = {"w": mos.w / unit, "l": mos.l / unit}
+    if diffusion:
+        area, rim = mos.w * diffusion / unit**2, 2 * (mos.w + diffusion) / unit
+        sizes |= {"ad": area, "as": area, "pd": rim, "ps": rim}
+    fields = (f"{name}={format_number(value)}" for name, value in sizes.items())
+    return f"{technology.device(mos.polarity).name} {' '.join(fields)} {multiplier}={mos.m}"
 
 
 def _format_deviation(mos: Mos) -> str:

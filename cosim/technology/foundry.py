@@ -576,6 +576,11 @@ def device_cards(technology: Technology, sizes: Iterable[Size]) -> tuple[ModelCa
     return tuple(cards[name] for name in sorted(cards))
 
 
+def is_subcircuit(technology: Technology, polarity: Polarity) -> bool:
+    """Tell whether a technology's device is a subcircuit of its library, around a transistor, and no bare model."""
+    return technology.device(polarity).name.lower() in _section(technology).devices
+
+
 def cards_source(technology: Technology) -> str:
     """Return a sentence on where the technology's cards come from, for a comment in a deck."""
     name, section = technology.library.file.name, _section(technology).name

@@ -112,8 +112,8 @@ def test_every_option_in_effect_is_there(compiled, tiny):
     assert content["command"] == f"cosim compile {net} --i-unit 2e-09"
     assert content["arguments"] == {"network": net}
     assert content["options"] == {
-        "cell": "auto", "comparator-devices": 1, "dialect": "ngspice", "headroom": 1, "i-unit": 2e-9, "t-step": 0.01,
-        "technology": "generic180",
+        "cell": "auto", "comparator-devices": 1, "dialect": "ngspice", "headroom": 1, "i-unit": 2e-9,
+        "models": "cards", "t-step": 0.01, "technology": "generic180",
     }  # fmt: skip
     assert list(content["inputs"]) == [net]
 

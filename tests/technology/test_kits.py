@@ -17,7 +17,9 @@ from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import PRECISE
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_options
+from cosim.circuit.dialects.table import dialect_named
 from cosim.circuit.elements import Circuit, Source
+from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.process import run_bench, run_deck
@@ -29,10 +31,9 @@ from cosim.technology.types import Geometry
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
 from cosim.verbs.calibrate.measure import measure_schmitt
+from cosim.verbs.compile.outputs import EXERCISE_FRAMES, format_design
 
-# What ngspice must be told before it reads the library itself: sky130's models need the HSPICE dialect, and pass limits
-# that ngspice warns about.
-SPICEINIT = {"gf180mcu": "", "sky130": "set ngbehavior=hsa\nset ng_nomodcheck\n"}
+KITS = ("gf180mcu", "sky130")
 # The section in which n is fast and p is slow. sky130's continuous library has them the other way round than its own
 # header says: parameters_fet_fs.spice adds 27 mV to the threshold of n and takes 5 % of its mobility.
 FAST_N, FAST_P = {"gf180mcu": "fs", "sky130": "sf"}, {"gf180mcu": "sf", "sky130": "fs"}
@@ -40,13 +41,12 @@ SIZES = ((5e-6, 5e-6), (1e-6, 5e-6), (0.45e-6, 0.4e-6))
 LEFT_OUT = 700.0  # ohm, above the 500 of the comment below
 CURRENTS = (1e-13, 1e-11, 1e-9, 5e-9, 1e-6)
 
-# In a process of its own, because libngspice reads .spiceinit once, in the folder where it starts.
 RUN = """
 import sys
 import numpy as np
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.process import run_deck
-waves = run_deck(open("library.sp").read())
+waves = run_deck(open(sys.argv[1]).read())
 if isinstance(waves, Failure):
     sys.exit(f"{waves.kind.value}: {waves.detail}")
 np.savez("waves.npz", **waves)
@@ -62,7 +62,7 @@ def find_kit(name):
         return str(error)
 
 
-@pytest.fixture(params=SPICEINIT)
+@pytest.fixture(params=KITS)
 def kit(request):
     found = find_kit(request.param)
     if isinstance(found, str):
@@ -85,9 +85,8 @@ def test_cards_carry_the_current_of_the_library(kit, corner, transfer_decks, tmp
     files, section = technology.library.also, technology.library.sections[corner]
     library = "\n".join([*(f".include {file}" for file in files), f".lib {technology.library.file} {section}"])
     flat_deck, library_deck = transfer_decks(technology, SIZES, library, (-0.3, 1.5, 0.02))
-    (tmp_path / ".spiceinit").write_text(SPICEINIT[kit.name])
     (tmp_path / "library.sp").write_text(library_deck)
-    done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", RUN, "library.sp"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     flat, whole = run_deck(flat_deck), np.load(tmp_path / "waves.npz")
     assert not isinstance(flat, Failure), flat.detail
@@ -124,6 +123,74 @@ def test_a_deck_carries_its_devices_and_starts_without_the_kit(kit, calibration,
     assert deck.count("\n.model ") == len(device_sizes(design.assembly.circuit)) >= 6
     for word in ("\n.lib", "\n.inc", "\n.param", "{", "agauss", str(kit.library.file.parent)):
         assert word not in deck.lower()
+
+
+@pytest.fixture
+def run_testbench(tmp_path):
+    """Run the files of a compiled network in ngspice, in a folder of their own; return the waveforms."""
+
+    def run(name, files):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, text in files.items():
+            (folder / file).write_text(text)
+        done = subprocess.run([sys.executable, "-c", RUN, "testbench.sp"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        with np.load(folder / "waves.npz") as waves:
+            return dict(waves)
+
+    return run
+
+
+def outputs_of(waves):
+    """Output currents at the end of each frame, where they have settled."""
+    times = Timing().sample_times(EXERCISE_FRAMES)
+    return np.array([np.interp(times, waves["time"], waves[f"vreadout_{k}#branch"]) for k in range(2)])
+
+
+@pytest.mark.slow
+@pytest.mark.ngspice
+def test_the_kits_own_devices_make_the_same_network(kit, make_network, run_testbench):
+    """Cards leave out diffusion resistances, 0.7 kohm at most: of 10 nA 7 uV, 2e-4 of U_T. Else only reltol differs."""
+    network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
+    design = compile_network(network, kit, load_calibration(shipped_path(kit.name, 8)))
+    cards = run_testbench("cards", format_design(design))
+    own = run_testbench("own", format_design(design, dialect=dialect_named("ngspice", foundry=True)))
+    latches = [name for name in cards if name.endswith(".latch")]
+    assert len(latches) == 3 and set(own) == set(cards)
+    times = Timing().sample_times(EXERCISE_FRAMES)
+    states = [np.array([np.interp(times, run["time"], run[name]) > 0.9 for name in latches]) for run in (cards, own)]
+    np.testing.assert_array_equal(*states)
+    assert 0 < states[0].mean() < 1
+    mean, other = (np.trapezoid(run["vdd#branch"], run["time"]) / run["time"][-1] for run in (cards, own))
+    assert other == pytest.approx(mean, rel=5e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.ngspice
+def test_the_kits_statistics_vary_the_network(make_network, run_testbench):
+    """gf180mcu, its section `statistical` with mismatch on, as docs/how-to/foundry-kit.md says.
+
+    Outputs move by percents and two seeds differ; without mismatch nothing moves but by the solver's reltol, 1e-4.
+    """
+    kit = find_kit("gf180mcu")
+    if isinstance(kit, str):
+        pytest.skip(kit)
+    network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
+    design = compile_network(network, kit, load_calibration(shipped_path(kit.name, 8)))
+    files = format_design(design, dialect=dialect_named("ngspice", foundry=True))
+    section = files["devices.lib"].replace("typical", "statistical")
+    assert section != files["devices.lib"]
+
+    def drawn(name, more):
+        return outputs_of(run_testbench(name, {**files, "devices.lib": section + more}))
+
+    plain = drawn("plain", "")
+    first, second = (drawn(f"seed{k}", f".param sw_stat_mismatch=1\n.option seed={k}\n") for k in (1, 2))
+    np.testing.assert_allclose(plain, outputs_of(run_testbench("typical", files)), atol=5e-4 * np.abs(plain).max())
+    for other in (first, second):
+        assert np.abs(other - plain).max() > 0.01 * np.abs(plain).max()
+    assert np.abs(first - second).max() > 0.01 * np.abs(plain).max()
 
 
 def test_shipped_calibration_fits_todays_cells(kit):
@@ -224,7 +291,7 @@ def test_ngspice_draws_gf180mcu_with_this_sigma(tmp_path):
     lines = [f"x{k} d{k} d{k} 0 0 {kit.nfet.name} w={size.w} l={size.l}\ni{k} 0 d{k} 1n" for k in range(count)]
     deck = MONTE_CARLO.format(library=kit.library.file, devices="\n".join(lines), seed=7)
     (tmp_path / "library.sp").write_text(f"* mismatch\n{deck}\n.save all\n.op\n.end\n")
-    done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", RUN, "library.sp"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with np.load(tmp_path / "waves.npz") as waves:
         volts = np.array([waves[f"d{k}"].item() for k in range(count)])

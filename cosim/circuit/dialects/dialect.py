@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
+from cosim.base.errors import InputError
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tolerances, Voltage
 from cosim.circuit.deck import Language, format_circuit, format_number
 from cosim.circuit.elements import Circuit
@@ -28,7 +29,8 @@ class Dialect:
 
     language: syntax of its netlists; devices: function that formats the device cards of these sizes, with a comment on
     the foundry's own library; testbench: function that returns the lines of an input file which includes `files`;
-    printed: function that returns the name of a probe in the simulator's results.
+    printed: function that returns the name of a probe in the simulator's results; library: function that returns the
+    statements by which an input file takes the foundry's own library, None where cosim writes none for the simulator.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Dialect:
     testbench: Callable[[Bench], list[str]]
     printed: Callable[[Probe], str]
     files: FileNames = FileNames()
+    library: Callable[[Technology], list[str]] | None = None
 
     def network(self, circuit: Circuit, technology: Technology) -> str:
         """Format the netlist of a circuit in this dialect."""
@@ -45,6 +48,23 @@ class Dialect:
     def format_testbench(self, bench: Bench) -> str:
         """Format the complete input file of a transient, which includes netlist and device cards as files."""
         return "\n".join(self.testbench(bench)) + "\n"
+
+
+def with_foundry_devices(dialect: Dialect) -> Dialect:
+    """Return a dialect whose transistors are devices of the foundry's own library, in place of cosim's cards.
+
+    Raises InputError for a simulator that the foundry's library is not written for.
+    """
+    library = dialect.library
+    if library is None:
+        raise InputError(f"--models foundry is for ngspice and spectre, not for {dialect.name}; leave it out")
+
+    def devices(technology: Technology, sizes: Iterable[Size]) -> str:
+        device_cards(technology, sizes)  # a size that the library does not have is refused
+        lines = [f"{dialect.language.comment} {cards_source(technology)}", *library(technology)]
+        return "\n".join(lines) + "\n"
+
+    return replace(dialect, language=replace(dialect.language, foundry=True), devices=devices)
 
 
 def tolerance_texts(tolerances: Tolerances) -> dict[str, str]:

@@ -1,8 +1,10 @@
 """ngspice's dialect: netlist, device models, options, what to save, one analysis, as a deck or as a testbench."""
 
+import re
 from collections.abc import Iterable
 
 from cosim.base.errors import InputError
+from cosim.base.text import shown
 from cosim.circuit.bench import (
     Analysis,
     Bench,
@@ -17,12 +19,19 @@ from cosim.circuit.bench import (
     Voltage,
 )
 from cosim.circuit.deck import SPICE, device_sizes, fold, format_circuit, format_elements, format_number
-from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts, transistor_name
+from cosim.circuit.dialects.dialect import (
+    START_FILE,
+    Dialect,
+    spice_probe,
+    tolerance_texts,
+    transistor_name,
+)
 from cosim.circuit.elements import Circuit
 from cosim.technology.foundry import Size, cards_source, device_cards
 from cosim.technology.types import Technology
 
 _CARD_WIDTH = 109
+_PATH = re.compile(r"[\w./+:@%~-]+")  # of a file that a deck names
 _SEEDS = 2**31 - 2  # of its generator
 
 
@@ -146,4 +155,17 @@ def _testbench(bench: Bench) -> list[str]:
     ]
 
 
-NGSPICE = Dialect("ngspice", SPICE, format_devices, _testbench, saved_name)
+def _library(technology: Technology) -> list[str]:
+    """Return the statements for the foundry's library. Raises InputError for a path that ngspice cannot read."""
+    library = technology.library
+    paths = [str(file.resolve()) for file in (*library.also, library.file)]
+    if (wrong := next((path for path in paths if not _PATH.fullmatch(path)), None)) is not None:
+        raise InputError(
+            f"{shown(wrong)}: ngspice takes no library whose path has a blank, a quote or another such character; "
+            "move the kit, or make a link to it, and give that folder with --pdk-root"
+        )
+    *also, file = paths
+    return [*(f".include '{path}'" for path in also), f".lib '{file}' {library.sections[technology.corner]}"]
+
+
+NGSPICE = Dialect("ngspice", SPICE, format_devices, _testbench, saved_name, library=_library)

@@ -12,6 +12,7 @@ from cosim.circuit.dialects.dialect import (
     transistor_name,
     two_numbers,
 )
+from cosim.technology.types import Technology
 
 _LANGUAGE = replace(
     BRACKETS,
@@ -59,7 +60,21 @@ _CARDS = CardForm(
     _LANGUAGE, "model {name} bsim4 type={kind} {fields}", two_numbers,
     opening=_LANGUAGE.opening, include='include "FILE" section={}',
 )  # fmt: skip
+
+
+def _library(technology: Technology) -> list[str]:
+    """Return comments on what to include: open kits have no models for Spectre, and a designer has his own."""
+    library = technology.library
+    return [
+        *_LANGUAGE.opening,
+        "// Write here where the foundry's models for Spectre are, with the section for this corner:",
+        f'// include "FILE" section={library.sections[technology.corner]}',
+        f"// w and l are in units of {library.length_unit:g} m, as in {library.file.name}.",
+    ]
+
+
 SPECTRE = Dialect(
     "spectre", _LANGUAGE, _CARDS.format_devices, _testbench, _printed,
     FileNames("network.scs", "devices.scs", "testbench.scs"),  # it tells its language by the ending
+    _library,
 )  # fmt: skip

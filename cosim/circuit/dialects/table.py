@@ -32,7 +32,7 @@ Simulator Reference (tran, options) and Components Reference (bsim4), 23.1; VACA
 docs/reference/dialects.md says which dialects were run.
 """
 
-from cosim.circuit.dialects.dialect import Dialect
+from cosim.circuit.dialects.dialect import Dialect, with_foundry_devices
 from cosim.circuit.dialects.hspice import HSPICE
 from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.circuit.dialects.spectre import SPECTRE
@@ -42,6 +42,10 @@ from cosim.circuit.dialects.xyce import XYCE
 DIALECTS: tuple[Dialect, ...] = (NGSPICE, SPECTRE, HSPICE, XYCE, VACASK)
 
 
-def dialect_named(name: str) -> Dialect:
-    """Return the simulator dialect of this name; it must be the name of one of DIALECTS."""
-    return next(dialect for dialect in DIALECTS if dialect.name == name)
+def dialect_named(name: str, *, foundry: bool = False) -> Dialect:
+    """Return the simulator dialect of this name; it must be the name of one of DIALECTS.
+
+    foundry: whether transistors are devices of the foundry's library (`with_foundry_devices`).
+    """
+    found = next(dialect for dialect in DIALECTS if dialect.name == name)
+    return with_foundry_devices(found) if foundry else found

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
+from typing import Literal
 
 import click
 
 from cosim.base.bounds import NUMBER
 from cosim.base.errors import InputError
+from cosim.circuit.dialects.dialect import Dialect
 from cosim.circuit.dialects.table import DIALECTS, dialect_named
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
@@ -38,6 +40,10 @@ class CompileOptions:
     dialect: str = one_of(
         [dialect.name for dialect in DIALECTS], "Simulator that the files are for.", default="ngspice"
     )
+    models: Literal["cards", "foundry"] = one_of(
+        ("cards", "foundry"),
+        "What transistors are in the netlist: cards of numbers, or devices of the foundry's library.",
+    )
     stimulus: int | None = option(
         "Sample of the test set that drives the testbench [default: made up].", Integer(NUMBER), metavar="N"
     )
@@ -45,6 +51,11 @@ class CompileOptions:
     data: Path | None = data_option()
     compiling: Compiling = group_of(Compiling)
     bits: int | None = bits_option()
+
+    @property
+    def written_dialect(self) -> Dialect:
+        """Return the dialect of the files; raises InputError where it has no form for the foundry's devices."""
+        return dialect_named(self.dialect, foundry=self.models == "foundry")
 
 
 def run(options: CompileOptions, session: VerbSession) -> Result:
@@ -85,12 +96,13 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     from cosim.results.page import WIDTH
     from cosim.tasks.testset import load_test_set
     from cosim.verbs.compile.margins import study_margins
-    from cosim.verbs.compile.outputs import Exercise, summarize
+    from cosim.verbs.compile.outputs import Exercise, describe_form, summarize
     from cosim.verbs.compile.page import design_page, write_design
     from cosim.verbs.loading import teller
 
     output, stimulus = options.output, options.stimulus
     check_outputs("compile", output)
+    dialect = options.written_dialect
     design, condition = load_design(options.network_file, options.compiling)
     needed = stimulus is not None or options.margins
     test_set = load_test_set(design.network, options.data) if needed else None
@@ -102,7 +114,7 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     exercise = Exercise(Timing(t_step=options.compiling.t_step), condition, x)
     tell = teller(design.network, say)
     tell("writing netlist, testbench and mapping report")
-    names = [path.name for path in write_design(design, output, exercise, dialect_named(options.dialect), say)]
+    names = [path.name for path in write_design(design, output, exercise, dialect, say)]
     tell("writing the page")
     page = design_page(design, condition, margins)
     write_page(output, page)
@@ -110,7 +122,7 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
         write_results(output, {MARGINS_FILE: json_object(margins)})
         names.append(MARGINS_FILE)
     written = fill(f"written: {', '.join(names)} in {output}", WIDTH, break_long_words=False, break_on_hyphens=False)
-    figures = {**summarize(design, condition), "dialect": options.dialect}
+    figures = {**summarize(design, condition), **describe_form(dialect)}
     return Result(figures, page, report=f"{written}\nreport: {output / REPORT_FILE}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.errors import MissingToolError
+from cosim.base.errors import InputError, MissingToolError
 from cosim.base.seal import seal_json
 from cosim.base.text import format_csv
 from cosim.cells.assembly import StateCurrent
@@ -79,8 +79,9 @@ def format_design(
     this step.
     """
     rows, files, technology = map_parameters(design), dialect.files, exercise.technology(design)
-    summary = {**summarize(design, exercise.condition), "dialect": dialect.name}
-    start = find_start(design, exercise, say) if dialect is NGSPICE else None
+    check_readable(design, dialect)
+    summary = {**summarize(design, exercise.condition), **describe_form(dialect)}
+    start = find_start(design, exercise, say) if dialect.name == NGSPICE.name else None
     texts = {
         files.netlist: format_netlist(design, dialect),
         files.devices: dialect.devices(technology, device_sizes(design.assembly.circuit)),
@@ -91,6 +92,24 @@ def format_design(
         "design.json": seal_json(summary).decode(),
     }
     return texts if start is None else {**texts, START_FILE: start}
+
+
+def check_readable(design: Design, dialect: Dialect) -> None:
+    """Raise InputError where a state is a transistor's current, and the transistors are the foundry's devices.
+
+    The transistor inside such a device has a name of the foundry's choice.
+    """
+    currents = [cell for cell, shown in design.assembly.decisions.items() if isinstance(shown, StateCurrent)]
+    if dialect.language.foundry and currents:
+        raise InputError(
+            f"--models foundry: the state of {currents[0]} is read as the current of a transistor, which has another "
+            "name inside a foundry's device; leave --models out for networks with minGRU cells or delay lines"
+        )
+
+
+def describe_form(dialect: Dialect) -> dict[str, str]:
+    """Return the dialect of a netlist, and the models of its transistors where these are not cards, for design.json."""
+    return {"dialect": dialect.name} | ({"models": "foundry"} if dialect.language.foundry else {})
 
 
 def _overridden(design: Design) -> dict[str, object]:

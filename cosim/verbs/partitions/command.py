@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from cosim.base.bounds import CONVERTER_BITS, Bounds
 from cosim.base.errors import InputError
-from cosim.circuit.dialects.table import dialect_named
 from cosim.cli.help import OptionGroup
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
@@ -47,17 +46,20 @@ def compile_backbone(options: "CompileOptions", session: VerbSession) -> Result:
     """Run `cosim compile` on a backbone: cut it, and compile its cells, a folder for each partition."""
     from cosim.circuit.waveforms import Timing
     from cosim.results.kept_page import REPORT_FILE, read_page
-    from cosim.verbs.compile.outputs import Exercise
+    from cosim.verbs.compile.outputs import Exercise, check_readable
     from cosim.verbs.partitions.run import PARTITIONS, open_cut, write_partitions
 
     folder, compiling = options.output, options.compiling
     _refuse(compiling)
     check_outputs("compile", folder)
+    dialect = options.written_dialect
     backbone = open_cut(options.network_file, options.data, options.bits)
     backbone = backbone.compile(compiling.place, compiling.settings, say)
+    for one in backbone.compiled:
+        check_readable(one.design, dialect)
     session.take_folder("compile", folder)
     exercise = Exercise(Timing(t_step=compiling.t_step))
-    content = write_partitions(backbone, folder, exercise, dialect_named(options.dialect), say)
+    content = write_partitions(backbone, folder, exercise, dialect, say)
     written = f"written: {PARTITIONS} and a folder for each partition in {folder}"
     return Result(content, read_page(folder), report=f"{written}\nreport: {folder / REPORT_FILE}")
 

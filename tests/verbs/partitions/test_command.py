@@ -79,6 +79,7 @@ def test_compile_is_the_same_twice(cosim_main, tmp_path):
         ("compile", {"task": "flip-flop"}, (), "was trained with 8 inputs"),
         ("compile", {"task": "nothing"}, (), "TASK must be one of"),
         ("compile", {}, ("--data", "x"), "brings its own data"),
+        ("compile", {}, ("--models", "foundry", "--dialect", "hspice"), "is for ngspice and spectre, not for hspice"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said_in_one_line(cosim_main, tmp_path, verb, changed, options, words):
