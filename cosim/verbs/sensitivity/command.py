@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from cosim.base.bounds import AREA, NUMBER, SEED, Bounds
+from cosim.base.errors import InputError
 from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer, Number
 from cosim.cli.verb import Result, group_of, option, verb
@@ -30,6 +33,10 @@ class SensitivityOptions:
     chip: int | None = option("On this chip, drawn by --seed [default: one without mismatch].", Integer(NUMBER))
     seed: int = option("Seed of the chip.", Integer(SEED), 0)
     area: float = option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0)
+    suggest: Path | None = option(
+        "Write overrides (.toml) for this sample: more devices in the mirrors that spread it most.",
+        click.Path(dir_okay=False, path_type=Path),
+    )
     top: int = option("How many transistors are shown.", Integer(Bounds(1, 1000)), 10)
     json_file: Path | None = json_option()
     timeout: float = timeout_option()
@@ -42,16 +49,23 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     The decision margin, read out of the decided class over the runner-up, is differentiated by the threshold voltage
     and the width of every transistor and by every bias current: one run of the batch engine, and one back. With the
     technology's mismatch these are shares of the margin's variance. The states that are likeliest to flip are
-    listed below.
+    listed below. --suggest writes a file for --overrides, with more devices in the mirrors that cause most of the
+    variance for their area.
     """
+    from cosim.base.write import write_atomically
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.engines.table import BATCH, engine_entry
     from cosim.tasks.testset import load_test_set
     from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
     from cosim.verbs.sensitivity.study import SensitivityTarget, sensitivities, sensitivity_page
+    from cosim.verbs.sensitivity.suggest import check_suggestion, format_suggestion, suggest_mirrors
 
     check_json(options.json_file)
+    if options.suggest is not None:
+        check_suggestion(options.suggest)
+        if options.json_file is not None and options.json_file.resolve() == options.suggest.resolve():
+            raise InputError(f"{options.suggest}: --suggest and --json write the same file; give each its own")
     engine_entry(BATCH).load()
     design, condition = load_design(options.network_file, options.compiling)
     x = load_test_set(design.network, options.data).inputs(options.sample)
@@ -63,7 +77,13 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     timing = Timing(t_step=options.compiling.t_step)
     run = Run(None, 0, options.timeout, timing, BATCH, condition, chip)
     (found,) = sensitivities(design, [x], run, SensitivityTarget(options.frame, options.readout, options.area))
-    return Result(found, sensitivity_page(design, options.sample, found, options.top))
+    suggestion, report = None, ""
+    if options.suggest is not None:
+        suggestion = suggest_mirrors(design, found)
+        if suggestion.times:
+            write_atomically(options.suggest, format_suggestion(design, suggestion).encode())
+            report = f"suggestion: {options.suggest}; take it with --overrides"
+    return Result(found, sensitivity_page(design, options.sample, found, options.top, suggestion), report=report)
 
 
 command = verb(SensitivityOptions, run)

@@ -49,6 +49,7 @@ from cosim.verbs.provenance import origins, subject_of
 
 if TYPE_CHECKING:
     from cosim.engines.batch.sensitivity import Gradients, Reading
+    from cosim.verbs.sensitivity.suggest import MirrorSuggestion
 
 Array = NDArray[np.float64]
 _PINS = 5  # that are shown
@@ -329,8 +330,13 @@ def threshold_slopes(design: Design, run: Run, closing: ProbedDecision) -> dict[
     return found
 
 
-def sensitivity_page(design: Design, sample: int, found: Sensitivities, top: int) -> Page:
-    """Return the page of one sample's sensitivities. sample: number in the test set; top: transistors in its table."""
+def sensitivity_page(
+    design: Design, sample: int, found: Sensitivities, top: int, suggestion: "MirrorSuggestion | None" = None
+) -> Page:
+    """Return the page of one sample's sensitivities.
+
+    sample: number in the test set; top: transistors in its table; suggestion: written for the sample, None for none.
+    """
     decided, *other = found.outputs
     what = f"output {decided} over {other[0]}" if other else f"output {decided}"
     value, sigma = format_quantity(found.value_a, "A"), format_quantity(found.sigma_a, "A")
@@ -346,10 +352,26 @@ def sensitivity_page(design: Design, sample: int, found: Sensitivities, top: int
         sections=(
             Section("The transistors that decide it", (_devices(shown),)),
             Section("The states that are likeliest to flip", _decisions(found.decisions)),
+            *(() if suggestion is None else (_suggested(suggestion),)),
             Section("Bias pins", (Table(("pin", "A per A"), tuple((pin, f"{by:+.4g}") for pin, by in pins), (1,)),)),
         ),
         provenance=origins(design),
     )
+
+
+def _suggested(found: "MirrorSuggestion") -> Section:
+    title = "Suggested: devices in place of one"
+    if not found.times:
+        return Section(
+            title, ("Twice any mirror would add more than a tenth to the area of all gates: no file is written.",)
+        )
+    rows = tuple((line, str(n)) for line, n in sorted(found.times.items(), key=lambda row: (-row[1], row[0])))
+    sigma = format_quantity(found.sigma_a, "A")
+    predicted = (
+        f"With them the sample's spread by mismatch should be {sigma}, in {found.area:.3g} times the area of gates. "
+        "They are chosen for this sample; cosim harden chooses for all."
+    )
+    return Section(title, (Table(("mirror", "devices"), rows, (1,)), predicted))
 
 
 def _devices(shown: Sequence[Sensitivity]) -> Table:

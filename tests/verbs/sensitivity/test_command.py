@@ -1,9 +1,13 @@
 """`cosim sensitivity` from end to end, and how it fails."""
 
 import json
+import re
+from functools import partial
 
 import pytest
 
+from cosim.base.resources import trained_network_path
+from cosim.compiler.overrides import read_overrides
 from cosim.results.page import WIDTH
 
 
@@ -22,6 +26,33 @@ def test_sensitivity(batch, cosim_main, tiny, tmp_path):
     assert "test sample 2: output" in out and "which mismatch moves by" in " ".join(out.split())
     assert {"unit", "bias_gain_0"} <= set(found["pins"])
     assert all(0 <= decision["flips"] <= 0.5 for decision in found["decisions"])
+
+
+@pytest.mark.ngspice
+def test_suggested_devices_narrow_the_sample_as_predicted(batch, digits_circuit, cosim_main, tmp_path):
+    """Mirrors that grow whole keep their ratios, and with them all derivatives, within a few percent."""
+    file, network = tmp_path / "more.toml", trained_network_path("digits_d4")
+    run = partial(cosim_main, "sensitivity", network, "--sample", 3)
+    code, out, err = run("--suggest", file, "--json", tmp_path / "before.json")
+    assert (code, err) == (0, "")
+    overrides = read_overrides(file)
+    assert overrides.transistors and all(one.mirror and one.times > 1 for one in overrides.transistors)
+    predicted = re.search(r"spread by mismatch should be (\S+) pA, in (\S+) times", " ".join(out.split()))
+    code, _, err = run("--overrides", file, "--json", tmp_path / "after.json")
+    assert (code, err) == (0, "")
+    before, after = (json.loads((tmp_path / f"{name}.json").read_text())["sigma_a"] for name in ("before", "after"))
+    assert 1e-12 * float(predicted[1]) == pytest.approx(after, rel=0.03) and after < 0.85 * before
+    assert 1 < float(predicted[2]) <= 1.1
+
+
+def test_a_suggestion_replaces_no_foreign_file(cosim_main, tiny, tmp_path):
+    mine, other = '[[transistors]]\nmirror = "bias_gain_#"\ntimes = 2\n', tmp_path / "x"
+    (tmp_path / "mine.toml").write_text(mine)
+    code, _, err = cosim_main("sensitivity", tiny / "net.npz", "--suggest", tmp_path / "mine.toml")
+    assert code == 2 and "choose another place with --suggest" in err
+    assert (tmp_path / "mine.toml").read_text() == mine
+    code, _, err = cosim_main("sensitivity", tiny / "net.npz", "--suggest", other, "--json", other)
+    assert code == 2 and "--suggest and --json write the same file" in err
 
 
 @pytest.mark.parametrize(
