@@ -2,6 +2,9 @@
 
 import csv
 import importlib.util
+import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +33,8 @@ def load_script():
 SCRIPT = load_script()
 TEXTS = SCRIPT.golden_texts()
 CELLS = sorted(name for name in TEXTS if "/" not in name)
+# paths of the program ngspice: the machine's, and other versions that COSIM_NGSPICE names, with colons between them
+PROGRAMS = [path for path in (shutil.which("ngspice"), *os.environ.get("COSIM_NGSPICE", "").split(":")) if path]
 CARDS = (("n", 1e-6, 1e-6), ("p", 1e-6, 1e-6))  # the cards of generic180 hold for every size
 
 
@@ -92,6 +97,31 @@ def test_memory_in_time_runs_and_follows_the_software(name, monkeypatch):
         assert (voltage > float(row["threshold_v"])) == (row["software"] == "1"), row
     seen = {(row["signal"], row["software"]) for row in rows}
     assert len(seen) >= 1.5 * len({signal for signal, _ in seen})  # most cells turn
+
+
+def read_raw(path):
+    """Waveforms of a binary raw file of ngspice: name -> values."""
+    head, _, content = path.read_bytes().partition(b"Binary:\n")
+    names = [line.split()[1] for line in head.decode().partition("Variables:\n")[2].splitlines() if line.strip()]
+    values = np.frombuffer(content, "<f8").reshape(-1, len(names))
+    return dict(zip(names, values.T, strict=True))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("name", [name for name in SCRIPT.networks() if name != SCRIPT.TINY])
+def test_the_program_ngspice_runs_what_leaves_the_house(name, program, tmp_path):
+    """`ngspice -b` on the written testbench, as docs/how-to/compile.md says. COSIM_NGSPICE names other versions."""
+    done = subprocess.run(
+        [program, "-b", "-r", tmp_path / "testbench.raw", "testbench.sp"],
+        cwd=FOLDER / name, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    waves = read_raw(tmp_path / "testbench.raw")
+    with (FOLDER / name / "expected.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["threshold_v"]]
+    for row in rows:
+        voltage = np.interp(float(row["time_s"]), waves["time"], waves[row["vectors"]])
+        assert (voltage > float(row["threshold_v"])) == (row["software"] == "1"), row
 
 
 @pytest.mark.ngspice

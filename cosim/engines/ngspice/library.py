@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -125,6 +126,25 @@ def _ask(path: Path, deck: tuple[str, ...], command: str, timeout: float) -> lis
         return lines
     reason = "; ".join(lines) or f"exit status {probe.returncode} {probe.stderr.strip()[-200:]}".strip()
     raise MissingToolError(f"{path} is not a usable libngspice ({reason}). {format_install_hint()}")
+
+
+def ngspice_program() -> tuple[str, str] | None:
+    """Return path and version of the program `ngspice`, which runs written testbenches by hand; None if missing.
+
+    The version is "" where the program does not say it.
+    """
+    path = shutil.which("ngspice")
+    if path is None:
+        return None
+    try:
+        said = subprocess.run(
+            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
+            timeout=_TIMEOUT, check=False, cwd=START, env=os.environ | start_environment(),
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        said = ""
+    found = _VERSION.search(said)
+    return path, found[1] if found else ""
 
 
 def is_new_enough(version: str) -> bool:

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
@@ -15,7 +15,13 @@ from cosim.base.errors import MissingToolError
 from cosim.base.version import __version__
 from cosim.cli.session import VerbSession
 from cosim.cli.verb import Result, switch, verb
-from cosim.engines.ngspice.library import MINIMUM_NGSPICE, find_ngspice_library, is_new_enough, ngspice_version
+from cosim.engines.ngspice.library import (
+    MINIMUM_NGSPICE,
+    find_ngspice_library,
+    is_new_enough,
+    ngspice_program,
+    ngspice_version,
+)
 from cosim.engines.vacask.program import vacask_version
 
 DISTRIBUTION = "cosim-analog"
@@ -36,11 +42,17 @@ class Dependency:
 
 @dataclass(frozen=True)
 class NgspiceStatus:
-    """The state of the ngspice library: path, version, and problem (None if there is none)."""
+    """The state of ngspice: path and version of its library, and problem (None if there is none).
+
+    program, program_version: path and version of the program `ngspice`, None if it is missing. cosim needs only the
+    library; the program runs a written testbench by hand.
+    """
 
     path: str | None
     version: str | None
     problem: str | None
+    program: str | None = None
+    program_version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,8 @@ def run(options: DoctorOptions, _session: VerbSession) -> Result:
 def diagnose() -> Diagnosis:
     """Return what is found of the interpreter, packages, simulators and process kits."""
     dependencies = _dependencies()
-    ngspice = _ngspice()
+    program, program_version = ngspice_program() or (None, None)
+    ngspice = replace(_ngspice(), program=program, program_version=program_version)
     pdk_root = os.environ.get("PDK_ROOT") or None
     core_complete = all(item.version for item in dependencies if item.group == CORE)
     return Diagnosis(
@@ -105,6 +118,8 @@ def format_diagnosis(found: Diagnosis) -> str:
     rows = [("cosim", found.cosim, ""), ("Python", found.python, "")]
     rows += [(item.name, item.version or "missing", item.group) for item in found.dependencies]
     rows.append(("libngspice", found.ngspice.version or "missing", found.ngspice.path or ""))
+    program = found.ngspice.program or "only for testbenches by hand (apt-get install ngspice)"
+    rows.append(("ngspice", found.ngspice.program_version or ("missing" if not found.ngspice.program else ""), program))
     rows.append(("VACASK", found.vacask.version or "missing", "second simulator, for compare --engine vacask"))
     rows.append(("PDK_ROOT", _pdk_status(found), found.pdk_root or ""))
     left, middle = (max(len(row[column]) for row in rows) for column in (0, 1))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from cosim.base import resources
 from cosim.base.errors import MissingToolError
-from cosim.engines.ngspice.library import format_install_hint
+from cosim.engines.ngspice.library import format_install_hint, ngspice_program
 from cosim.verbs.doctor import command as doctor
 
 ROOT = Path(__file__).parents[3]
@@ -36,6 +36,7 @@ def machine(monkeypatch):
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: ["numpy>=2.0"])
     monkeypatch.setattr(doctor, "find_ngspice_library", lambda: Path("/somewhere/libngspice.so.0"))
     monkeypatch.setattr(doctor, "ngspice_version", lambda path: "39")
+    monkeypatch.setattr(doctor, "ngspice_program", lambda: ("/somewhere/ngspice", "44.2"))
     monkeypatch.setattr(doctor, "vacask_version", lambda: "0.3.4")
     return monkeypatch
 
@@ -149,6 +150,29 @@ def test_old_library_is_refused(machine):
     assert "libngspice must be version 36 or newer, not 35" in result.output
 
 
+def test_the_program_is_told_beside_the_library_and_may_be_missing(machine):
+    assert re.search(r"\nngspice +44\.2 +/somewhere/ngspice\n", run_doctor().output)
+    machine.setattr(doctor, "ngspice_program", lambda: None)
+    result = run_doctor()
+    assert result.exit_code == 0 and "To repair" not in result.output
+    assert re.search(r"\nngspice +missing +only for testbenches by hand", result.output)
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [("echo '** ngspice-47 : Circuit level'", "47"), ("exit 3", ""), ("echo hello", ""), (r"printf '\377\376'", "")],
+)
+def test_the_program_says_its_version(tmp_path, monkeypatch, said, version):
+    program = tmp_path / "ngspice"
+    program.write_text(f"#!/bin/sh\n{said}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert ngspice_program() == (str(program), version)
+    program.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert ngspice_program() is None
+
+
 def test_process_kits_are_listed(machine, tmp_path):
     (tmp_path / "kitB" / "libs.tech").mkdir(parents=True)
     (tmp_path / "kitA" / "libs.tech").mkdir(parents=True)
@@ -169,7 +193,10 @@ def test_json_carries_the_same_findings(machine):
     found = json.loads(result.output)
     assert result.exit_code == 1
     assert found["ready"] is False
-    assert found["ngspice"] == {"path": "/somewhere/libngspice.so.0", "version": "39", "problem": None}
+    assert found["ngspice"] == {
+        "path": "/somewhere/libngspice.so.0", "version": "39", "problem": None,
+        "program": "/somewhere/ngspice", "program_version": "44.2",
+    }  # fmt: skip
     assert [(item["name"], item["group"]) for item in found["dependencies"]] == [
         ("numpy", "core"), ("nosuchcore", "core"), ("nosuchtorch", "train"),
     ]  # fmt: skip
