@@ -4,14 +4,15 @@
 
 For each fold, a tenth of the speakers, a network learns all words that the others say (task kws-words-all). From there
 a network for each price of supply current learns the keyword alone (kws-yes-all). A frame is the mean of three of the
-task's, 30 ms. Each network is compiled with each unit current, and the fold's test, as many recordings of other words
-as of `yes`, is run by the behavioral equations. FOLDER keeps networks and test recordings: the same command continues,
-and other verbs take them, such as
+task's, 30 ms. Each network is compiled with each unit current, the last of which is the least that all its cells allow.
+The behavioral equations run the fold's test, as many recordings of other words as of `yes`. FOLDER keeps networks and
+test recordings: the same command continues, and other verbs take them, such as
 
     cosim compare FOLDER/yes0_0.0003.pt --data FOLDER/test0.npz --i-unit 0.2n --t-step 30m --engine batch
 """
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from scipy.stats import binomtest
 from smoke import shrink
 
 import cosim
+from cosim.base.errors import MappingError
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.behavioral.model import behavioral_power, run_behavioral
 from cosim.network.types import Network
@@ -28,11 +30,16 @@ from cosim.tasks.spoken import load_keywords_task
 from cosim.tasks.task import Task, full_lengths
 from cosim.training.config import Architecture, TrainingConfig
 from cosim.training.trainer import TrainingJob, run_job
+from cosim.verbs.python import Compiled
 
 CELLS = Architecture(cells=32)
 WORDS, YES = 5000, 3000  # iterations
 PRICES = (0.0, 3e-4, 1e-3)  # loss per unit of supply current
-CURRENTS = (1e-9, 0.2e-9, 0.1e-9)  # A, of software 1.0
+CURRENTS = {  # A, of software 1.0; of several the first that all cells allow
+    "1 nA": [1e-9],
+    "0.2 nA": [0.2e-9],
+    "least": [k * 1e-11 for k in range(10, 100)],
+}
 TECHNOLOGIES = ("generic180", "gf180mcu")
 MERGED = 3  # frames of the task in one of the circuit
 FRAME = 30e-3  # s
@@ -81,9 +88,19 @@ class Fold:
         return run_job(TrainingJob(config, self.task(kind), start=start), self.folder / name, resume=True)
 
 
-def measure(network: Network, task: Task, technology: str, i_unit: float) -> tuple[NDArray[np.bool_], float]:
+def compiled(network: Network, technology: str, currents: Iterable[float]) -> Compiled:
+    """Compile a network with the first of these unit currents, A, that all its cells allow."""
+    refused: MappingError | None = None
+    for i_unit in currents:
+        try:
+            return cosim.load(network).compile(technology, settings=CompilerSettings(i_unit, t_step=FRAME))
+        except MappingError as error:
+            refused = error
+    raise refused or ValueError("no unit current was given")
+
+
+def measure(chip: Compiled, task: Task) -> tuple[NDArray[np.bool_], float]:
     """Return which recordings of other words and of the keyword a circuit decides right, (2, n), and its power, W."""
-    chip = cosim.load(network).compile(technology, settings=CompilerSettings(i_unit, t_step=FRAME))
     trace = run_behavioral(chip.design, task.x_test)
     right = trace.readout.mean(axis=1).argmax(axis=1) == task.y_test
     power = sum(float(block.mean()) for block in behavioral_power(chip.design, trace, chip.timing).values())
@@ -95,28 +112,28 @@ def main() -> None:
     folder, data = Path(sys.argv[1]), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     folds = [int(text) for text in sys.argv[3:]] or list(range(10))
-    found: dict[tuple[str, float, float], list[tuple[NDArray[np.bool_], float]]] = {}
+    found: dict[tuple[str, float, str], list[tuple[NDArray[np.bool_], float]]] = {}
     for number in folds:
         fold = Fold(folder, data, number)
         for price in PRICES:
             network = fold.yes(price)
             for technology in TECHNOLOGIES:
-                for i_unit in CURRENTS:
-                    measured = found.setdefault((technology, price, i_unit), [])
-                    measured.append(measure(network, fold.task("yes-all"), technology, i_unit))
-        for key, measured in found.items():
-            print(line(str(number), key, measured[-1:]), flush=True)
+                for name, currents in CURRENTS.items():
+                    chip = compiled(network, technology, currents)
+                    measured = found.setdefault(key := (technology, price, name), [])
+                    measured.append(measure(chip, fold.task("yes-all")))
+                    print(line(str(number), key, measured[-1:]), f"{1e9 * chip.design.i_unit:g} nA", flush=True)
     for key, measured in found.items():
         print(line("all", key, measured), flush=True)
 
 
-def line(name: str, key: tuple[str, float, float], found: list[tuple[NDArray[np.bool_], float]]) -> str:
+def line(name: str, key: tuple[str, float, str], found: list[tuple[NDArray[np.bool_], float]]) -> str:
     """Return a row: balanced accuracy with its interval (Clopper and Pearson, 95 %), and the mean power."""
     right = np.concatenate([one for one, _ in found], axis=1)
     low, high = binomtest(int(right.sum()), right.size).proportion_ci(0.95)
-    technology, price, i_unit = key
+    technology, price, current = key
     return (
-        f"{name:4} {technology:10} price {price:5g}  {1e9 * i_unit:4g} nA  {100 * right.mean():5.1f} % "
+        f"{name:4} {technology:10} price {price:5g}  {current:6}  {100 * right.mean():5.1f} % "
         f"[{100 * low:.1f}, {100 * high:.1f}] of {right.size}  {1e9 * np.mean([power for _, power in found]):6.1f} nW"
     )
 
@@ -131,7 +148,7 @@ def made_up(folder: Path, kind: str, fold: int) -> Task:
 
 if __name__ == "__main__":
     shrink(
-        globals(), "front", "clips", "0", CELLS=Architecture(cells=3), WORDS=3, YES=3, PRICES=(1e-3,), CURRENTS=(1e-9,),
-        TECHNOLOGIES=("generic180",), load_keywords_task=made_up,
+        globals(), "front", "clips", "0", CELLS=Architecture(cells=3), WORDS=3, YES=3, PRICES=(1e-3,),
+        CURRENTS={"1 nA": [1e-9]}, TECHNOLOGIES=("generic180",), load_keywords_task=made_up,
     )  # fmt: skip
     main()
