@@ -84,6 +84,7 @@ TOLERANCE = Bounds(0, 1e9, open_low=True)  # in the unit of the targets
 T_STEP = Bounds(1e-6, 1.0, "s")  # frames take milliseconds, and 10 is more likely 10m
 TAU = Bounds(1e-9, 10.0, "s")
 SUPPLY = Bounds(0, 100, "V", open_low=True)  # each technology has its own largest one
+SUPPLY_SHARE = Bounds(0, 2, open_low=True, open_high=True)  # of the nominal supply
 CELSIUS = Bounds(-55, 150, "C")  # what BSIM cards are extracted for
 I_UNIT = Bounds(1e-15, 1e-3, "A")  # what a technology's devices carry is checked by the compiler
 UNITS = Bounds(1, 64)  # unit devices per weight 1.0

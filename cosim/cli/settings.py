@@ -305,7 +305,7 @@ def _scalar(value: object) -> Scalar | None:
 def _joined(value: object) -> Scalar:
     """Return one value of several in a type of TOML; a tuple becomes a text with commas, as it was typed."""
     if isinstance(value, tuple):
-        return ",".join(map(repr, value))
+        return ",".join(map(str, value))
     found = _scalar(value)
     assert found is not None
     return found

@@ -101,10 +101,9 @@ class QuantityList(click.ParamType):
         self.bounds, self.unit = bounds, bounds.unit
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
         name = param.opts[-1] if param else "value"
-        numbers = (parse_quantity(part, self.unit, name) for part in str(value).split(","))
+        parts = map(str, value) if isinstance(value, tuple) else str(value).split(",")
+        numbers = (parse_quantity(part, self.unit, name) for part in parts)
         return tuple(_bounded(self, number, param, ctx) for number in numbers)
 
 
@@ -141,6 +140,17 @@ def read_epsilon(text: str) -> float | None:
 
 
 EPSILON_TYPE = Text("text", read_epsilon)
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Return the names in a text, typed with commas between them, such as tt,ss. Raises ValueError for an empty one."""
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ValueError(f"must be names with commas between them, such as tt,ss, not {text!r}")
+    return names
+
+
+NAMES_TYPE = Text("names", read_names, tuple)
 
 
 def read_share(text: str) -> tuple[int, int]:

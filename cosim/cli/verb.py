@@ -310,7 +310,8 @@ def option_words(name: str, value: object) -> list[str]:
     option = f"--{name.rstrip('_').replace('_', '-')}"
     if isinstance(value, bool):
         return [option] if value else []
-    return [word for one in _several(value) for word in (option, str(one))]
+    words = (",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in _several(value))
+    return [part for word in words for part in (option, word)]
 
 
 def _several(value: object) -> Sequence[object]:

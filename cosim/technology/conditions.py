@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from cosim.base.bounds import CELSIUS, Bounds, bounded
+from cosim.base.bounds import CELSIUS, SUPPLY_SHARE, bounded
 from cosim.base.errors import InputError
 from cosim.technology.calibration import Calibration
 from cosim.technology.types import Flicker, Technology
@@ -20,7 +20,7 @@ class ConditionGrid:
 
     corners: tuple[str, ...] = ()
     celsius: tuple[float, ...] = bounded(GRID_CELSIUS, CELSIUS)
-    supplies: tuple[float, ...] = bounded(GRID_SUPPLIES, Bounds(0, 2, open_low=True, open_high=True))
+    supplies: tuple[float, ...] = bounded(GRID_SUPPLIES, SUPPLY_SHARE)
 
 
 def at(

@@ -3,7 +3,7 @@
     local        each transistor on its own: sigma_vt = a_vt / sqrt(m W' L'), sigma_beta = a_beta / sqrt(m W' L'), where
                  W' = W + dW, L' = L + dL with the technology's mismatch_dw, mismatch_dl
     process      all n and all p transistors of a chip together: sigma = spread_vt of the technology
-    environment  supply uniform within +-5 %, temperature uniform between 0 and 60 C
+    environment  supply uniform within +-5 %, temperature uniform between 0 and 60 C, unless a plan has other ranges
 
 A number is drawn from a hash of the seed, the chip's number and a name, such as a transistor's. So it does not depend
 on the order of devices, the number of chips, the engine or the number of workers. Latin hypercube and Sobol sequences
@@ -42,7 +42,7 @@ Kind = Literal["none", "local", "global", "all"]
 Sampling = Literal["random", "lhs", "sobol"]
 Array = NDArray[np.float64]
 
-SUPPLY_SPREAD = 0.05  # of the nominal supply, either way
+SUPPLY_RANGE = (0.95, 1.05)  # over the nominal one
 CELSIUS_RANGE = (0.0, 60.0)
 GLOBALS = ("process n", "process p", "supply", "temperature")
 _EDGE = (
@@ -87,7 +87,8 @@ class VariationPlan:
     """A plan of how chips are drawn: `chips` of them, in `replicates` independent sets.
 
     kind: what varies (`local`, `common`); sampling: random, or evenly spread by lhs or sobol; area: gate area of the
-    devices over the drawn area, for mismatch alone.
+    devices over the drawn area, for mismatch alone; celsius: lowest and highest temperature of a chip; supplies: least
+    and greatest supply of a chip, over the nominal one.
     """
 
     kind: Kind
@@ -96,6 +97,8 @@ class VariationPlan:
     sampling: Sampling = "random"
     replicates: int = 1
     area: float = 1.0
+    celsius: tuple[float, float] = CELSIUS_RANGE
+    supplies: tuple[float, float] = SUPPLY_RANGE
 
     @property
     def local(self) -> bool:
@@ -135,13 +138,14 @@ def check_coefficients(technology: Technology, plan: VariationPlan) -> None:
                 )
 
 
-def check_supply(technology: Technology, plan: VariationPlan) -> None:
-    """Raise InputError where the plan may draw a supply above the technology's largest."""
-    most = technology.supply * (1 + SUPPLY_SPREAD)
+def check_environment(technology: Technology, plan: VariationPlan) -> None:
+    """Raise InputError where the plan may draw a supply above the technology's largest one."""
+    most = round(technology.supply * plan.supplies[1], 6)
     if plan.common and most > technology.supply_max:
         raise InputError(
-            f"--variation {plan.kind} draws supplies up to {most:.4g} V; {technology.name} takes at most "
-            f"{technology.supply_max:g} V. Choose a lower --supply than {technology.supply:g} V"
+            f"chips of variation {plan.kind!r} have supplies up to {most:.4g} V; {technology.name} takes at most "
+            f"{technology.supply_max:g} V. Choose a range that ends lower, or a lower supply than "
+            f"{technology.supply:g} V"
         )
 
 
@@ -164,8 +168,10 @@ def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: Va
             "p": technology.pfet.spread_vt * ndtri(process_p),
         }
         vt = vt + [shifts[device.polarity] for device in devices]
-        supply = float(single(supply * (1 + SUPPLY_SPREAD * (2 * at_supply - 1))))
-        celsius = float(single(CELSIUS_RANGE[0] + at_celsius * (CELSIUS_RANGE[1] - CELSIUS_RANGE[0])))
+        (least, greatest), (coldest, hottest) = plan.supplies, plan.celsius
+        share = (least + greatest) / 2 + (greatest - least) / 2 * (2 * at_supply - 1)
+        supply = float(single(supply * share))
+        celsius = float(single(coldest + at_celsius * (hottest - coldest)))
     return Chip(number, tuple(devices), single(vt), single(np.exp(beta)), supply, celsius)
 
 

@@ -26,7 +26,7 @@ from cosim.base.bounds import SAMPLES as MOST_SAMPLES
 from cosim.base.errors import InputError, MissingToolError
 from cosim.cli.help import OptionGroup
 from cosim.cli.progress import say
-from cosim.cli.types import EngineName, Integer, Number, Quantity, read_celsius
+from cosim.cli.types import EngineName, Integer, Number, Quantity, QuantityList, read_celsius
 from cosim.cli.verb import FILE, Declared, argument, one_of, option, switch
 from cosim.engines.table import NGSPICE, Entry, engine_entry, simulators
 
@@ -89,6 +89,16 @@ def bias_option() -> Declared:
     """Declare the option that verbs share for the source of bias currents."""
     text = "Bias currents: ideal, as the reference cell gives them, or that with inputs that follow."
     return one_of(("constant", "reference", "tracking"), text)
+
+
+def temperatures_option(text: str) -> Declared:
+    """Declare --temps, temperatures in celsius with commas between them; text: what happens at them."""
+    return option(text, QuantityList(CELSIUS), None, TECHNOLOGY_GROUP, multiple=True)
+
+
+def supplies_option(text: str) -> Declared:
+    """Declare --supplies, supplies in volt with commas between them; text: what happens at them."""
+    return option(text, QuantityList(SUPPLY), None, TECHNOLOGY_GROUP, multiple=True)
 
 
 def data_option() -> Declared:

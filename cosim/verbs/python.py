@@ -36,7 +36,7 @@ from cosim.results.metrics import CHIP_METRICS
 from cosim.results.page import Page
 from cosim.tasks.testset import TestData, TestSet, check_test_set
 from cosim.technology.conditions import at
-from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_supply
+from cosim.variation.draws import Kind, VariationPlan, check_coefficients, check_environment
 from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare_engines, summarize_comparison
 from cosim.verbs.compare.figures import draw_confusion, draw_values
 from cosim.verbs.compare.page import ComparisonSubject, comparison_page, report_comparison
@@ -175,7 +175,7 @@ class Compiled(_PageResult):
             raise InputError(f"variation must be one of {', '.join(get_args(Kind))}, not {variation!r}; choose one")
         plan, technology = VariationPlan(variation, seed, chips), self.condition.technology
         check_coefficients(technology, plan)
-        check_supply(technology, plan)
+        check_environment(technology, plan)
         test_set = self._samples(data, samples, seed)
         trial = Trial(self.design, test_set, plan, engine, self.timing, self.condition)
         wanted = [parse_spec(text) for text in specs] or [default_spec(trial)]

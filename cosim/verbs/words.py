@@ -44,7 +44,15 @@ def _area(value: object) -> str:
 
 
 def _celsius(value: object) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"{' to '.join(f'{one:g}' for one in value)} °C"
     return f"{value:g} °C" if isinstance(value, int | float) else show(value)
+
+
+def _range(value: object) -> str:
+    """Format the ends of a range, fractions, in per cent."""
+    ends = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    return f"{' to '.join(f'{100 * one:g}' for one in ends)} %"
 
 
 def _slopes(value: object) -> str:
@@ -119,6 +127,7 @@ WORDS = {
     "slope_factor": Word("slope factor"),
     "spread_vt": Word("standard deviation of the threshold voltage over chips", _in("V")),
     "statuses": Word("parameters, by how they were built", _counts),
+    "supplies": Word("supply over the nominal one", _range),
     "supply_v": Word("supply", _in("V")),
     "t_step_s": Word("frame", _in("s")),
     "task": Word("task"),

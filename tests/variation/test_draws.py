@@ -11,11 +11,11 @@ from cosim.base.errors import InputError
 from cosim.compiler.passes import compile_network
 from cosim.variation.draws import (
     CELSIUS_RANGE,
-    SUPPLY_SPREAD,
+    SUPPLY_RANGE,
     VariationPlan,
     VaryingDevice,
     check_coefficients,
-    check_supply,
+    check_environment,
     draw_chip,
     uniforms,
     varying_devices,
@@ -209,7 +209,8 @@ def test_global_moves_all_transistors_of_a_polarity_together(devices, technology
         assert values[:, 0].std() == pytest.approx(technology.device(polarity).spread_vt, rel=0.35)
     assert abs(np.corrcoef(shifts["n"], shifts["p"])[0, 1]) < 0.5  # 4 / sqrt(64)
     supplies, temperatures = (np.array([getattr(chip, name) for chip in chips]) for name in ("supply", "celsius"))
-    assert np.abs(supplies / technology.supply - 1).max() <= SUPPLY_SPREAD * (1 + 1e-7)  # single precision
+    shares = supplies / technology.supply
+    assert SUPPLY_RANGE[0] * (1 - 1e-7) <= shares.min() and shares.max() <= SUPPLY_RANGE[1] * (1 + 1e-7)  # single
     assert CELSIUS_RANGE[0] <= temperatures.min() and temperatures.max() <= CELSIUS_RANGE[1]
     assert len(set(supplies)) == len(set(temperatures)) == plan.chips
 
@@ -241,14 +242,32 @@ def test_the_first_coefficient_that_is_missing_is_named(technology, kind):
 def test_a_supply_beyond_the_devices_is_refused(technology):
     """5 % above 1.8 V is 1.89 V; without global variation no chip draws a supply."""
     technology = replace(technology, supply=1.8, supply_max=1.05 * 1.8)
-    check_supply(technology, VariationPlan("global", 0, 1))
+    check_environment(technology, VariationPlan("global", 0, 1))
     tight = replace(technology, supply_max=1.889)
     for kind in ("global", "all"):
-        text = rf"--variation {kind} draws supplies up to 1\.89 V; generic180 takes at most 1\.889 V\. .* than 1\.8 V"
+        text = rf"variation '{kind}' have supplies up to 1\.89 V; generic180 takes at most 1\.889 V\. .* than 1\.8 V"
         with pytest.raises(InputError, match=text):
-            check_supply(tight, VariationPlan(kind, 0, 1))
+            check_environment(tight, VariationPlan(kind, 0, 1))
+        check_environment(tight, VariationPlan(kind, 0, 1, supplies=(0.9, 1.04)))
     for kind in ("none", "local"):
-        check_supply(tight, VariationPlan(kind, 0, 1))
+        check_environment(tight, VariationPlan(kind, 0, 1))
+
+
+def test_supply_and_temperature_are_uniform_in_the_ranges_of_the_plan(devices, technology):
+    """The same uniform numbers, from other ends; of 64 chips one lies within 10 % of the range from either end.
+
+    That none does has a chance of 0.9^64 = 0.1 % a time, and the seed is fixed.
+    """
+    usual = replace(PLAN, kind="global")
+    wide = replace(usual, celsius=(-40.0, 125.0), supplies=(0.9, 1.1))
+    pairs = [(draw_chip(devices, technology, usual, k), draw_chip(devices, technology, wide, k)) for k in range(64)]
+    np.testing.assert_allclose(
+        [one.celsius for _, one in pairs], [-40 + 165 * one.celsius / 60 for one, _ in pairs], rtol=1e-5
+    )
+    shares = np.array([[one.supply / technology.supply for one in pair] for pair in pairs])
+    np.testing.assert_allclose(shares[:, 1] - 1, 2 * (shares[:, 0] - 1), atol=1e-6)
+    assert shares[:, 1].min() < 0.92 and shares[:, 1].max() > 1.08
+    assert all((one.vt_shift == other.vt_shift).all() for one, other in pairs)
 
 
 def test_as_many_dimensions_as_sobol_has_are_drawn(monkeypatch):

@@ -8,10 +8,12 @@ from cosim.base.errors import InputError
 from cosim.cli.progress import progress_bar, say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
+from cosim.cli.types import NAMES_TYPE
 from cosim.cli.verb import Result, group_of, one_of, option, switch, verb
 from cosim.engines.table import BEHAVIORAL, engines, simulator_beside
 from cosim.verbs.common import (
     RUNNING_GROUP,
+    TECHNOLOGY_GROUP,
     Compiling,
     Running,
     audit_count,
@@ -29,11 +31,14 @@ from cosim.verbs.common import (
     noise_option,
     output_option,
     probe_option,
+    supplies_option,
+    temperatures_option,
     tolerance_option,
 )
 from cosim.verbs.partitions.command import bits_option, compare_backbone, conversion_option, refuse_converters
 
 if TYPE_CHECKING:
+    from cosim.technology.conditions import ConditionGrid
     from cosim.technology.types import Flicker, Technology
     from cosim.verbs.bias import Bias
     from cosim.verbs.compare.agreement import ComparisonSummary
@@ -48,7 +53,16 @@ class CompareOptions:
     network_file: Path = network_argument()
     output: Path = output_option("runs/compare")
     json_file: Path | None = json_option()
-    pvt: bool = switch("Run every corner at 0, 27 and 60 C and at 95, 100 and 105 % supply.")
+    pvt: bool = switch("Run every corner at every temperature and supply.")
+    corners: tuple[tuple[str, ...], ...] = option(
+        "Corners that --pvt runs, such as ss,ff [default: all].", NAMES_TYPE, None, TECHNOLOGY_GROUP, multiple=True
+    )
+    temps: tuple[tuple[float, ...], ...] = temperatures_option(
+        "Temperatures that --pvt runs, celsius [default: 0,27,60]."
+    )
+    supplies: tuple[tuple[float, ...], ...] = supplies_option(
+        "Supplies that --pvt runs, volt [default: 95, 100 and 105 % of the technology's]."
+    )
     bias: "Bias" = bias_option()
     engine: str = engine_option(
         "Simulator of the transistors.", lambda: tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
@@ -106,13 +120,12 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     engine_named(engine).check()  # said before the work
     session.take_folder("compare", output)
 
-    from cosim.technology.conditions import ConditionGrid
     from cosim.verbs.compare.page import run_comparison
     from cosim.verbs.compare.pvt import run_pvt
 
     with progress_bar(engine) as progress:
         if options.pvt:
-            grid = ConditionGrid()
+            grid = _grid(options, design.technology)
             summary = run_pvt(design, test_set, run, progress, grid, audit=audit, bias=options.bias, finished=say)
         else:
             noise = noise_of(design, options.running.seed, options.flicker) if options.noise else None
@@ -126,6 +139,18 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
         report=f"report: {output / 'report.html'}",
         fault=describe_audit(summary.audit, output) or describe_failed(summary.failed, output) or (None if met else ""),
     )
+
+
+def _grid(options: CompareOptions, technology: "Technology") -> "ConditionGrid":
+    """Return the conditions of --pvt: each axis as it was typed, or by default."""
+    from cosim.technology.conditions import ConditionGrid
+
+    typed = {
+        "corners": sum(options.corners, ()),
+        "celsius": sum(options.temps, ()),
+        "supplies": tuple(volts / technology.supply for volts in sum(options.supplies, ())),
+    }
+    return ConditionGrid(**{axis: values for axis, values in typed.items() if values})
 
 
 def _specs(texts: tuple[str, ...]) -> "Specs":
@@ -144,7 +169,15 @@ def _check_asked(options: CompareOptions, *, software: bool) -> None:
     if options.probe and (options.pvt or software):
         raise InputError("--probe is for a network that compiles whole, without --pvt; leave it out")
     if options.pvt and any(value is not None for value in (place.corner, place.celsius, place.supply)):
-        raise InputError("--pvt runs all conditions; leave --corner, --temp and --supply out")
+        raise InputError(
+            "--pvt runs a grid of conditions; choose them with --corners, --temps and --supplies, and leave --corner, "
+            "--temp and --supply out"
+        )
+    if not options.pvt and (options.corners or options.temps or options.supplies):
+        raise InputError(
+            "--corners, --temps and --supplies are of --pvt; add it, or give one condition with --corner, --temp and "
+            "--supply"
+        )
     if options.flicker != "typical" and not options.noise:
         raise InputError(f"--flicker {options.flicker} is of the noise; add --noise, or leave it out")
     if options.noise and (options.pvt or software):

@@ -166,23 +166,24 @@ def _write_sweep(design: Design, sweep: Sweep, run: Run) -> None:
 
 
 def pvt_grid(technology: Technology, grid: ConditionGrid = ConditionGrid()) -> tuple[Technology, ...]:
-    """Return the technology in each condition of `cosim compare --pvt`: all its corners, temperatures and supplies.
+    """Return the technology in each condition of a grid, such as those of `cosim compare --pvt`, each once.
 
-    Raises InputError when the devices are not made for one of the supplies, or a section is missing in the library.
+    Raises InputError when the technology lacks one of the corners, its devices are not made for one of the supplies, or
+    the section of a corner is missing in the library.
     """
     most = round(max(grid.supplies) * technology.supply, 6)
     if most > technology.supply_max:
         raise InputError(
-            f"--pvt needs {max(grid.supplies):.0%} of the supply, {most:g} V; {technology.name} has supply_max "
-            f"{technology.supply_max:g} V. Lower its supply, or run single conditions with --corner, --temp, --supply"
+            f"the grid of conditions has a supply of {most:g} V; {technology.name} takes at most "
+            f"{technology.supply_max:g} V. Choose lower supplies for the grid, or lower the technology's supply"
         )
     library = technology.library
-    for section in library.sections.values():
-        read_section(library.file, section, library.also)
-    return tuple(
-        at(technology, corner, celsius, round(share * technology.supply, 6))
-        for corner, celsius, share in product(grid.corners or library.sections, grid.celsius, grid.supplies)
-    )
+    corners = [at(technology, corner).corner for corner in grid.corners or library.sections]
+    for corner in corners:
+        read_section(library.file, library.sections[corner], library.also)
+    places = product(corners, grid.celsius, grid.supplies)
+    found = (at(technology, corner, celsius, round(share * technology.supply, 6)) for corner, celsius, share in places)
+    return tuple({(one.corner, one.celsius, one.supply): one for one in found}.values())
 
 
 def summarize_pvt(
@@ -204,10 +205,13 @@ def summarize_pvt(
     return Sweep(bias, None, rows, shown, sum(row.failed for row in rows), OUTSIDE, bias_assumed=WORDS[bias])
 
 
-def nominal_condition(sweep: Sweep) -> PvtCondition | None:
-    """Return the first corner's condition at the middle temperature and supply; None where its power is unknown."""
+def middle_condition(sweep: Sweep) -> PvtCondition | None:
+    """Return the first corner's condition at the middle temperature and supply; None where its power is unknown.
+
+    In the default grid it is the nominal condition.
+    """
     celsius, supplies = (sorted({getattr(row, name) for row in sweep.conditions}) for name in ("celsius", "supply_v"))
-    wanted = sweep.conditions[0].corner, celsius[len(celsius) // 2], supplies[len(supplies) // 2]
+    wanted = sweep.conditions[0].corner, celsius[(len(celsius) - 1) // 2], supplies[(len(supplies) - 1) // 2]
     found = (row for row in sweep.conditions if (row.corner, row.celsius, row.supply_v) == wanted)
     return next((row for row in found if row.power_w is not None), None)
 
@@ -268,7 +272,7 @@ def say_worst(sweep: Sweep) -> str:
 def _picture(sweep: Sweep) -> Picture:
     caption = (
         "A column for each corner: states that differ from the software's, on a logarithmic scale; samples decided "
-        "otherwise than the software decides; power over that of the framed, nominal condition."
+        "otherwise than the software decides; power over that of the framed condition."
     )
     alt = f"{caption} {say_worst(sweep)}"
     return picture_of(draw_pvt(sweep), alt, caption, _LEAST, "png")
@@ -318,11 +322,13 @@ def draw_pvt(sweep: Sweep) -> Figure:
     """Draw wrong states, changed decisions and power of each condition as heat maps, with one column for each corner.
 
     The scale of wrong states is logarithmic, so that one in a thousand is visible next to one in ten. Power is relative
-    to the nominal condition, which has a frame, in per cent. A condition where every simulation failed is crossed out.
+    to the middle condition, which has a frame, in per cent. A condition where every simulation failed is crossed out.
     """
     corners = list(dict.fromkeys(row.corner for row in sweep.conditions))
     layers = _layers(sweep)
-    figure = Figure(figsize=(max(DOUBLE, 1.2 + 1.2 * len(corners)), 5.0), layout="constrained")
+    columns = len(corners) * len({row.celsius for row in sweep.conditions})
+    height = 0.8 * len(layers) + 0.2 * len(layers) * len({row.supply_v for row in sweep.conditions})
+    figure = Figure(figsize=(max(DOUBLE, 1.2 + 0.4 * columns), 0.8 + height), layout="constrained")
     panels = figure.subplots(len(layers), len(corners), sharex=True, sharey=True, squeeze=False)
     for layer, axes in zip(layers, panels, strict=True):
         for axis, corner in zip(axes, corners, strict=True):
@@ -336,8 +342,8 @@ def draw_pvt(sweep: Sweep) -> Figure:
     for axis, corner in zip(panels[0], corners, strict=True):
         axis.set_title(corner, fontsize=9)
     figure.supxlabel("temperature (°C)", fontsize=FONT)
-    nominal, samples = nominal_condition(sweep), max(row.samples for row in sweep.conditions)
-    power = "" if nominal is None else f"; framed: nominal, {format_quantity(nominal.power_w or 0.0, 'W')}"
+    middle, samples = middle_condition(sweep), max(row.samples for row in sweep.conditions)
+    power = f"; framed: {', '.join(_place(middle))}, {format_quantity(middle.power_w or 0.0, 'W')}" if middle else ""
     figure.suptitle(f"{samples} samples in each of {len(sweep.conditions)} conditions{power}", fontsize=9)
     return figure
 
@@ -357,7 +363,7 @@ def _mark_bar(axis: Axes, layer: _Layer) -> None:
 def _draw_layer(axis: Axes, layer: _Layer, sweep: Sweep, corner: str) -> None:
     celsius = sorted({row.celsius for row in sweep.conditions})
     supplies = sorted({row.supply_v for row in sweep.conditions})
-    nominal = nominal_condition(sweep)
+    middle = middle_condition(sweep)
     grid = np.full((len(supplies), len(celsius)), np.nan)
     for row in (row for row in sweep.conditions if row.corner == corner):
         y, x = supplies.index(row.supply_v), celsius.index(row.celsius)
@@ -369,7 +375,7 @@ def _draw_layer(axis: Axes, layer: _Layer, sweep: Sweep, corner: str) -> None:
         share = float(layer.norm(value)) if value > 0 or not isinstance(layer.norm, LogNorm) else 0.0
         dark = abs(share - 0.5) > 0.4 if layer.colors is BLUE_TO_RED else share > _DARK
         axis.text(x, y, layer.text(value), ha="center", va="center", fontsize=FONT, color="white" if dark else BLACK)
-        if row is nominal:
+        if row is middle:
             axis.plot(
                 x + np.array([-1, 1, 1, -1, -1]) * 0.47, y + np.array([-1, -1, 1, 1, -1]) * 0.47, color=BLACK, lw=1.4
             )
@@ -385,8 +391,8 @@ def _draw_layer(axis: Axes, layer: _Layer, sweep: Sweep, corner: str) -> None:
 
 def _layers(sweep: Sweep) -> tuple[_Layer, ...]:
     """Return the rows of heat maps, each with a colour scale that fits its values."""
-    nominal = nominal_condition(sweep)
-    reference = nominal.power_w if nominal else None
+    middle = middle_condition(sweep)
+    reference = middle.power_w if middle else None
 
     def wrong(row: PvtCondition) -> float | None:
         return None if row.accuracy is None else 100 * (1 - row.state_agreement)
@@ -412,7 +418,7 @@ def _layers(sweep: Sweep) -> tuple[_Layer, ...]:
             Normalize(0, max([*decisions, 1.0])),
             whole=True,
         ),
-        _Layer("power over\nnominal (%)", power, _signed, BLUE_TO_RED, TwoSlopeNorm(0.0, -spread, spread)),
+        _Layer("power over\nframed (%)", power, _signed, BLUE_TO_RED, TwoSlopeNorm(0.0, -spread, spread)),
     )
 
 

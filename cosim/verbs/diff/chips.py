@@ -164,6 +164,10 @@ def _pair(a: ChipRun, b: ChipRun) -> tuple[Pairing, list[str]]:
         notes.append("of other networks, transistors of the same name have the same draws, in standard deviations")
     elif plans[0]["area"] != plans[1]["area"]:
         notes.append("draws are the same in standard deviations; those are smaller with more area")
+    if any(plans[0][name] != plans[1][name] for name in ("celsius", "supplies")):
+        notes.append(
+            "the runs draw supplies and temperatures from different ranges; a chip lies at the same place in both"
+        )
     if a.facts.made["samples_hash"] != b.facts.made["samples_hash"]:
         notes.append("the runs' chips saw other samples, so their accuracies differ by these, too")
     return pair_things("chips", range(len(a.records)), range(len(b.records)), "one run has more"), notes

@@ -65,7 +65,7 @@ _OURS = {
     "contributions": "give it to cosim montecarlo",
     "output": "it is the verb's own; give it before what goes to montecarlo",
 }
-_CHIPS = ("noise", "spec")  # of montecarlo; compare has them, too, and takes them otherwise
+OF_CHIPS = ("noise", "spec", "temps", "supplies")  # of montecarlo; compare has them, too, and takes them otherwise
 
 
 def read_knobs(texts: Sequence[str], verb: click.Command) -> tuple[Knob, ...]:
@@ -259,7 +259,7 @@ class Circuits:
     def _other(self, name: str) -> InnerVerb:
         """Return another verb, given those of montecarlo's typed options that it has and that change its figures."""
         inner = read_inner(name, [str(self.chips.network)], jobs=self.chips.jobs, fresh=self.chips.fresh)
-        left_out = _CHIPS if name == "compare" else ()
+        left_out = OF_CHIPS if name == "compare" else ()
         known = {setting_name(one) for one in inner.command.params if one.name not in NO_SETTING} - {*left_out}
         given = {option: value for option, value in self.chips.given.items() if option in known and value is not None}
         return replace(inner, options=with_values(inner.command, inner.options, given))

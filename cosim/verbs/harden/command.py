@@ -65,11 +65,12 @@ def run(options: HardenOptions, session: VerbSession) -> Result:
     """Change the circuit of NETWORK until --yield of its chips work.
 
     Chips of the circuit as given are counted, as by cosim montecarlo. Then the network goes on with its training, now
-    on chips that vary (cosim train --from). Then those mirrors whose mismatch costs most accuracy get more devices in
-    parallel, up to --area-max. Then bias pins get converters of 2, 3 or 4 bits. The first circuit whose chips, and as
-    many fresh ones, have the yield is kept, and checked on transistors. Options of montecarlo say how chips and samples
-    are drawn (by default 200 chips) and what a chip must do. The folder receives network.pt, overrides.toml if mirrors
-    have more devices, harden.json, .png, .svg and report.html. The same command continues an interrupted run.
+    on chips that vary (cosim train --from), at epsilon 0 with the noise of the devices if --noise is given. Then those
+    mirrors whose mismatch costs most accuracy get more devices in parallel, up to --area-max. Then bias pins get
+    converters of 2, 3 or 4 bits. The first circuit whose chips, and as many fresh ones, have the yield is kept, and
+    checked on transistors. Options of montecarlo say how chips and samples are drawn (by default 200 chips) and what a
+    chip must do. The folder receives network.pt, overrides.toml if mirrors have more devices, harden.json, .png, .svg
+    and report.html. The same command continues an interrupted run.
     """
     from cosim.base.store import continue_run
     from cosim.exchange.checkpoint import load_network
@@ -123,17 +124,19 @@ def _specs(inner: InnerVerb) -> tuple[str, ...]:
     return tuple(spec.text for spec in specs)
 
 
-def _training(given: "Circuits", settings: Mapping[str, str]) -> "Callable[[], tuple[str, str, Circuits]]":
+def _training(given: "Circuits", settings: Mapping[str, str | bool]) -> "Callable[[], tuple[str, str, Circuits]]":
     """Return a function that trains the given network further; settings: as `training_settings` returns them."""
     from cosim.tasks.load import check_task
 
     place = given.output / TRAINED_FILE
     chips = replace(given.chips, options=replace(given.chips.options, network_file=place))
-    typed = [f"--{name}={value}" for name, value in settings.items() if name != "task"]
+    typed = [
+        f"--{name}" if value is True else f"--{name}={value}" for name, value in settings.items() if name != "task"
+    ]
 
     def train() -> "tuple[str, str, Circuits]":
         try:
-            task = check_task(settings["task"])
+            task = check_task(str(settings["task"]))
             inner = read_inner("train", [*typed, "--", task], jobs=given.chips.jobs, fresh=given.chips.fresh)
         except CosimError as error:
             reason = str(error)
@@ -146,15 +149,18 @@ def _training(given: "Circuits", settings: Mapping[str, str]) -> "Callable[[], t
     return train
 
 
-def training_settings(network: "Network", chips: InnerVerb, options: HardenOptions) -> dict[str, str]:
-    """Return task, and option -> value, of the `cosim train` that goes on with a network on chips that vary."""
+def training_settings(network: "Network", chips: InnerVerb, options: HardenOptions) -> dict[str, str | bool]:
+    """Return task, and option -> value, of the `cosim train` that goes on with a network on chips that vary.
+
+    It trains with the noise of the devices if the chips have noise, and epsilon is 0: `--device-noise` knows no other.
+    """
     from cosim.tasks.load import brings_data, is_task
 
     settings, given = network.history.get("settings", {}), dict(chips.given)
     if is_task(network.task) and brings_data(network.task):
         given.pop("data", None)  # samples of the chips; the task has its own to train on
     own_samples = given.get("data") is not None and not is_task(network.task)
-    found = {
+    found: dict[str, str | bool] = {
         "task": "npz" if own_samples else network.task,
         "from": str(chips.network),
         "variation": "local",
@@ -165,10 +171,12 @@ def training_settings(network: "Network", chips: InnerVerb, options: HardenOptio
     for name in ("technology", "pdk-root", "area", "data", "seed"):
         if given.get(name) is not None:
             found[name] = str(given[name])
+    if given.get("noise") and not settings.get("epsilon"):
+        found["device-noise"] = True
     return found | {name.replace("_", "-"): str(settings[name]) for name in _KEPT if name in settings}
 
 
-def _about(options: HardenOptions, given: "Circuits", training: Mapping[str, str]) -> "Hardening":
+def _about(options: HardenOptions, given: "Circuits", training: Mapping[str, str | bool]) -> "Hardening":
     """Return the description of a hardening, without steps; files are named without their folders."""
     from cosim.technology.catalog import DEFAULT_TECHNOLOGY, technology_names
     from cosim.verbs.harden.study import Hardening

@@ -29,6 +29,7 @@ from cosim.results.html import show
 from cosim.results.kept_page import REPORT_FILE, write_page
 from cosim.results.metrics import Estimate, percent
 from cosim.results.page import Blocks, Facts, Links, Page, PageSubject, Section, Table
+from cosim.verbs.explore.circuits import OF_CHIPS
 from cosim.verbs.explore.study import AREA_NOTE, OVERRIDES, SearchTrial, shown_figure
 from cosim.verbs.harden.study import AS_GIVEN, Hardening, HardeningStep, remarks, say_yield, verdict
 from cosim.verbs.inner import InnerVerb
@@ -156,7 +157,7 @@ def _commands(found: Hardening, folder: Path, chips: InnerVerb) -> tuple[tuple[s
 
     def command(verb: str, *more: str) -> str:
         known = {setting_name(one) for one in load_verb(verb).params}
-        left_out = ("chips", *(() if verb == "montecarlo" else ("spec",)))
+        left_out = ("chips", *(() if verb == "montecarlo" else OF_CHIPS))
         given = {
             name: value for name, value in {**chips.given, **own}.items() if name in known and name not in left_out
         }
@@ -168,7 +169,7 @@ def _commands(found: Hardening, folder: Path, chips: InnerVerb) -> tuple[tuple[s
         ("the netlist", command("compile")),
         ("more chips", command("montecarlo", "--chips=1000")),
         *((("the trim codes", command("trim", f"--bits={bits}")),) if bits else ()),
-        ("other corners, temperatures and supplies", command("compare", "--pvt")),
+        ("corners, temperatures and supplies", command("compare", "--pvt")),
     )
 
 

@@ -142,10 +142,12 @@ def study_chips(
 def _settings(settings: Settings, summary: ChipSummary, kept: Mapping[str, object]) -> dict[str, object]:
     """Return the run's settings for the last table of its page, without those that the page shows elsewhere."""
     design = {key: value for key, value in settings["design"].items() if key not in MOVED}
+    plan, ranges = json_object(summary.variation), ("celsius", "supplies")
+    assert isinstance(plan, dict)
     hashes = ("cosim", MADE_WITH, "samples_hash", "calibration", "engine", "samples")
     return {
         **{key: value for key, value in settings.items() if key not in hashes},
-        "variation": json_object(summary.variation),
+        "variation": {key: value for key, value in plan.items() if summary.variation.common or key not in ranges},
         "design": design,
         "devices": f"{len(settings['devices'])} of {design['transistors']}",
         **{name: kept[name] for name in ("technology", "pdk_root", "compile") if kept[name] is not None},

@@ -63,10 +63,10 @@ class ChipRecord:
     """Record of one chip: supply, V, temperature, draws of mismatch (`pack_draws`), and figures by each engine.
 
     behavioral: figures by the behavioral model, with noise if the run has noise; quiet: figures by the behavioral model
-    without noise, only in a run with noise. simulated: figures by a circuit simulator; in chips.jsonl this key is the
-    name of the engine, such as ngspice. decks: hash of the simulator's netlists. certainty: smallest margin of each
-    sample (`pack_certainty`), if measured. elsewhere: number of samples that another simulator had to run, by a text
-    that says which one and why.
+    without noise, only in a run with noise. simulated: figures by a circuit simulator, with noise likewise; in
+    chips.jsonl this key is the name of the engine, such as ngspice. decks: hash of the simulator's netlists. certainty:
+    smallest margin of each sample (`pack_certainty`), if measured. elsewhere: number of samples that another simulator
+    had to run, by a text that says which one and why.
 
     Where the simulation of a chip failed, `reason` and `detail` say why, and the figures of that engine are missing.
     """
@@ -219,7 +219,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class ChipNoise:
-    """Effect of device noise on the chips of a run, each evaluated with and without noise; values are means over chips.
+    """Effect of device noise on the chips of a run, by the behavioral model with and without noise; means over chips.
 
     seed: seed of the noise; passed: how many of `chips` meet the spec without noise; decisions: share of decisions that
     noise changes, None for real-valued answers; accuracy, task_agreement, state_agreement: value with noise minus value

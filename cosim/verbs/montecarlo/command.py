@@ -30,13 +30,15 @@ from cosim.verbs.common import (
     noise_of,
     noise_option,
     output_option,
+    supplies_option,
+    temperatures_option,
     timeout_option,
     tolerance_option,
 )
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Design
-    from cosim.variation.draws import Gradient, Kind, Sampling
+    from cosim.variation.draws import Gradient, Kind, Sampling, VariationPlan
     from cosim.verbs.montecarlo.chips import ChipSummary
     from cosim.verbs.montecarlo.run import Execute
     from cosim.verbs.montecarlo.spec import Spec
@@ -90,6 +92,12 @@ class MonteCarloOptions:
         ("none", "local", "global", "all"),
         "Mismatch of each transistor; process, supply and temperature of each chip; both.",
         default="local",
+    )
+    temps: tuple[tuple[float, ...], ...] = temperatures_option(
+        "Range of the chips' temperature, celsius, where it varies [default: 0,60]."
+    )
+    supplies: tuple[tuple[float, ...], ...] = supplies_option(
+        "Range of the chips' supply, volt, where it varies [default: within 5 %]."
     )
     engine: str = chip_engine_option()
     transistors: bool = switch("Choose the engine: batch, audited, where its extra is installed, otherwise ngspice.")
@@ -249,12 +257,15 @@ def load_trial(options: MonteCarloOptions) -> "Trial":
     Raises InputError where two options exclude each other, or the technology cannot vary as the options say.
     """
     from cosim.circuit.waveforms import Timing
-    from cosim.variation.draws import VariationPlan, check_coefficients, check_supply
+    from cosim.variation.draws import check_coefficients, check_environment
     from cosim.verbs.loading import draw_samples
     from cosim.verbs.montecarlo.trial import Trial
 
-    if options.noise and options.engine != BEHAVIORAL:
-        raise InputError(f"--noise is of the behavioral model; leave out --engine {options.engine} or --noise")
+    if options.noise and options.engine not in (BEHAVIORAL, BATCH):
+        raise InputError(
+            f"--noise is of the behavioral model and of --engine {BATCH}, not of {options.engine}; choose one of "
+            "these, or leave --noise out"
+        )
     chips, sampling, replicates = options.chips, options.sampling, options.replicates
     if replicates > chips or (sampling == "random" and replicates > 1):
         raise InputError(
@@ -262,10 +273,10 @@ def load_trial(options: MonteCarloOptions) -> "Trial":
         )
     if chips % replicates:
         raise InputError(f"--chips must be a multiple of --replicates ({replicates}), not {chips}")
-    plan = VariationPlan(options.variation, options.seed, chips, sampling, replicates, options.area)
     design, condition = load_design(options.network_file, options.compiling)
+    plan = _plan(options, condition.technology.supply)
     check_coefficients(condition.technology, plan)
-    check_supply(condition.technology, plan)
+    check_environment(condition.technology, plan)
     entry = engine_entry(options.engine)
     samples = options.samples or (SIMULATED_SAMPLES if entry.simulator and not entry.quick else None)
     test_set = draw_samples(design.network, options.data, samples, options.seed, say).tolerating(options.tolerance)
@@ -274,6 +285,25 @@ def load_trial(options: MonteCarloOptions) -> "Trial":
     return Trial(
         design, test_set, plan, options.engine, Timing(t_step=options.compiling.t_step), condition, noise, gradient
     )
+
+
+def _plan(options: MonteCarloOptions, supply: float) -> "VariationPlan":
+    """Return how the chips are drawn; supply: nominal one of the condition that they deviate from, V."""
+    from cosim.variation.draws import VariationPlan
+
+    plan = VariationPlan(
+        options.variation, options.seed, options.chips, options.sampling, options.replicates, options.area
+    )
+    if not plan.common and (options.temps or options.supplies):
+        raise InputError(
+            "--temps and --supplies are of chips whose temperature and supply vary, not of --variation "
+            f"{options.variation}; add --variation global or all, or give one --temp and one --supply"
+        )
+    if celsius := sum(options.temps, ()):
+        plan = replace(plan, celsius=(min(celsius), max(celsius)))
+    if volts := sum(options.supplies, ()):
+        plan = replace(plan, supplies=(round(min(volts) / supply, 9), round(max(volts) / supply, 9)))
+    return plan
 
 
 def _gradient(design: "Design", folder: Path) -> "Gradient":

@@ -68,8 +68,9 @@ _LEAST_WIDE = 672  # pixels of seven inches, under which a wide picture's words 
 CELLS = 4  # that the note on those without a reset names
 FAITHFUL = 0.9  # of the decisions: below it the nominal circuit is not the trained network
 _OTHERS = {"0": "lowest", "25": "25 %", "75": "75 %", "100": "highest"}  # quantiles that the table leaves out
+NOISE = "Noise, by the equations"
 _IN_TERMINAL = (
-    "What helps", "Limits of all chips", "The chips", "Noise", "Both engines, chip by chip",
+    "What helps", "Limits of all chips", "The chips", NOISE, "Both engines, chip by chip",
     "How far the engine can be trusted", "Where the spread comes from",
 )  # fmt: skip
 _OWN_SHEET = ("The worst chip", "Every parameter and its transistor", "Cells", "How it was run")
@@ -170,7 +171,7 @@ def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> di
         "Yield": drawn(lambda study: (Grid((_yield_curve(study), picture_running_yield(study))),)),
         "Cells that do not reset": drawn(_unreset_cells),
         "The automaton": drawn(lambda study: format_automaton(study.trial.design.network)),
-        "Noise": (Facts(noise),) if noise else (),
+        NOISE: (Facts(noise),) if noise else (),
         "The cells of all chips": drawn(format_cells),
         "Both engines, chip by chip": (*_pairs(summary), *drawn(_pair_pictures)),
         "How far the engine can be trusted": (Facts(trust),) if trust else (),
@@ -191,8 +192,11 @@ def _lead(design: Design, technology: Technology, summary: ChipSummary) -> str:
     widths = [layer.width for layer in design.network.recurrent_layers]
     d = str(widths[0]) if len({*widths}) == 1 else ", ".join(map(str, widths))
     layers = f"{len(widths)} recurrent layer{'s' if len(widths) > 1 else ''}"
-    variation = VARIATION.get(summary.variation.kind, summary.variation.kind)
-    graded = ""
+    plan, graded = summary.variation, ""
+    variation = VARIATION.get(plan.kind, plan.kind)
+    if plan.common:
+        (coldest, hottest), (least, greatest) = plan.celsius, plan.supplies
+        variation += f" ({coldest:g} to {hottest:g} °C, {100 * least:.4g} to {100 * greatest:.4g} % of the supply)"
     if summary.gradient is not None:
         s_vt, s_beta = summary.gradient
         graded = f" and gradients across the die (sigma {s_vt:g} uV/um and {s_beta:g} ppm/um)"

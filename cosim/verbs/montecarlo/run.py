@@ -39,7 +39,7 @@ from cosim.engines.table import BEHAVIORAL, NGSPICE
 from cosim.results.intervals import CONFIDENCE, interval
 from cosim.results.metrics import CHIP_METRICS, RMSE
 from cosim.tasks.testset import TestSet, find_clipping
-from cosim.variation.draws import Chip, check_coefficients
+from cosim.variation.draws import Chip, VariationPlan, check_coefficients
 from cosim.verbs.compare.value_errors import rms
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.montecarlo.chips import ChipRecord, ChipSummary, Contribution, Cure, NominalFigures
@@ -90,6 +90,9 @@ def run_settings(trial: Trial) -> Settings:
     plan = asdict(trial.plan)
     if trial.plan.sampling == "random":
         del plan["chips"]  # a chip's draw does not depend on how many there are
+    for name in ("celsius", "supplies"):
+        if plan[name] == getattr(VariationPlan, name):
+            del plan[name]  # folders of versions without these ranges do not have them
     settings = {
         "cosim": __version__,
         "engine": trial.engine,
@@ -290,8 +293,7 @@ def replay_chip(trial: Trial, number: int, folder: Path) -> ChipRecord:
     A trial of the behavioral model is replayed in ngspice.
     """
     chip = trial.chip(number)
-    run = trial.run(chip)
-    run = replace(run, engine=NGSPICE) if run.engine == BEHAVIORAL else run
+    run = replace(trial.run(chip), engine=NGSPICE) if trial.engine == BEHAVIORAL else trial.noisy_run(chip)
     decks = engine_named(run.engine).decks(trial.design, trial.test_set, run)
     write_texts(
         folder, {f"sample_{k}.sp": deck for k, deck in zip(trial.test_set.indices.tolist(), decks, strict=False)}
@@ -303,7 +305,7 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
     """Run `count` samples, each on one of these chips, in ngspice as well, and compare their states.
 
     where: folder, processes and time-out of the simulations. The trial's engine repeats these samples too, because
-    records do not hold the states.
+    records do not hold the states. Both run them without device noise, which ngspice does not draw.
     """
     found: list[Outcome] = []
     benches: list[Bench] = []

@@ -43,7 +43,8 @@ class Trial:
 
     design: the compiled circuit; test_set: samples; plan: how chips are drawn; engine: runs each chip in addition to
     the behavioral model; timing: of the frames; condition: that chips deviate from, None for the nominal one; noise: of
-    the behavioral model's decisions, None for none; gradient: linear mismatch across the die, None for none.
+    the devices, in the behavioral model and in `engine`, None for none; gradient: linear mismatch across the die, None
+    for none.
     """
 
     design: Design
@@ -105,8 +106,13 @@ class Trial:
         return run_behavioral_chip(self, self.nominal_chip)
 
     def run(self, chip: Chip) -> Run:
-        """Return the settings with which the trial's engine runs the samples on a chip, in this process."""
+        """Return the settings with which the trial's engine runs the samples on a chip, in this process, no noise."""
         return Run(jobs=0, timing=self.timing, engine=self.engine, condition=self.condition, chip=chip)
+
+    def noisy_run(self, chip: Chip) -> Run:
+        """Return the settings of `run`, with the chip's own draws of the trial's noise if the trial has noise."""
+        own = None if self.noise is None else replace(self.noise, chip=chip.number, timing=self.timing)
+        return replace(self.run(chip), noise=own)
 
 
 def run_chips(trial: Trial, numbers: tuple[int, ...], engine: Engine | None = None) -> list[ChipRecord]:
@@ -122,7 +128,7 @@ def run_chip(trial: Trial, number: int, engine: Engine | None = None) -> ChipRec
     """
     chip = trial.chip(number)
     record = behavioral_record(trial, chip)
-    return record if trial.engine == BEHAVIORAL else add_simulation(trial, record, trial.run(chip), engine)
+    return record if trial.engine == BEHAVIORAL else add_simulation(trial, record, trial.noisy_run(chip), engine)
 
 
 def add_simulation(trial: Trial, record: ChipRecord, run: Run, engine: Engine | None = None) -> ChipRecord:
@@ -195,14 +201,16 @@ def behavioral_record(trial: Trial, chip: Chip) -> ChipRecord:
     found = replace(drawn_record(chip), behavioral=run_behavioral_chip(trial, chip))
     if trial.noise is None:
         return found
-    return replace(found, behavioral=run_behavioral_chip(trial, chip, trial.noise), quiet=found.behavioral)
+    return replace(found, behavioral=_run_behavioral(trial, trial.noisy_run(chip)), quiet=found.behavioral)
 
 
-def run_behavioral_chip(trial: Trial, chip: Chip, noise: NoiseSimulation | None = None) -> Figures:
-    """Compute the figures of a chip by the behavioral model. noise: added to every decision, None for none."""
-    own = None if noise is None else replace(noise, chip=chip.number, timing=trial.timing)
-    run = replace(trial.run(chip), engine=BEHAVIORAL, noise=own)
-    engine = engine_named(BEHAVIORAL)
+def run_behavioral_chip(trial: Trial, chip: Chip) -> Figures:
+    """Compute the figures of a chip by the behavioral model, without noise."""
+    return _run_behavioral(trial, trial.run(chip))
+
+
+def _run_behavioral(trial: Trial, run: Run) -> Figures:
+    run, engine = replace(run, engine=BEHAVIORAL), engine_named(BEHAVIORAL)
     found = figures_of(engine, trial, run, infer_chip(engine, trial, run))
     assert not isinstance(found, Failure)
     return found

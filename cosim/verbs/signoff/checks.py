@@ -42,6 +42,7 @@ from cosim.verbs.montecarlo.run import check_specs, default_spec, run_montecarlo
 from cosim.verbs.montecarlo.store import open_store
 from cosim.verbs.montecarlo.trial import Trial
 from cosim.verbs.sensitivity.study import Sensitivities, SensitivityTarget, sensitivities
+from cosim.verbs.signoff.plan import Mismatch
 from cosim.verbs.signoff.study import Check, Finding, NotModelledError, SignoffSubject, findings, where_modelled
 
 NOMINAL, CORNERS, CHIPS = "nominal", "corners", "chips"  # folders with pages of their own; of corners one for each bias
@@ -122,13 +123,20 @@ def _where(row: PvtCondition) -> str:
     return f"{row.corner}, {row.celsius:g} C, {row.supply_v:.4g} V"
 
 
+def drawn_chips(wanted: Mismatch, seed: int) -> VariationPlan:
+    """Return how the chips of a sign-off are drawn. wanted: from its plan."""
+    celsius, supplies = ((min(ends), max(ends)) for ends in (wanted.celsius, wanted.supplies))
+    return VariationPlan(
+        wanted.variation, seed, wanted.chips, area=wanted.device_area, celsius=celsius, supplies=supplies
+    )
+
+
 def check_mismatch(subject: SignoffSubject) -> Check:
     """Check chips with mismatch; finished chips are in a store, so that an interrupted check continues."""
     wanted = subject.plan.mismatch
-    draws = VariationPlan(wanted.variation, subject.seed, wanted.chips, area=wanted.device_area)
-    technology = subject.run.standing(subject.design).technology
+    draws = drawn_chips(wanted, subject.seed)
     with where_modelled():
-        check_coefficients(technology, draws)
+        check_coefficients(subject.run.standing(subject.design).technology, draws)
     trial = Trial(subject.design, subject.test_set, draws, wanted.engine, subject.run.timing, subject.run.condition)
     of_all = tuple(one for one in subject.plan.specs("mismatch") if one.metric == "yield")
     specs = tuple(one for one in subject.plan.own("mismatch") if one.metric != "yield") or (default_spec(trial),)

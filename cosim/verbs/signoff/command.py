@@ -57,6 +57,9 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
     from cosim.engines.simulation.simulated import engine_named
     from cosim.mask.record import extracted
     from cosim.results.kept_page import read_page
+    from cosim.variation.draws import check_environment
+    from cosim.verbs.compare.pvt import pvt_grid
+    from cosim.verbs.signoff.checks import drawn_chips
     from cosim.verbs.signoff.plan import read_plan
     from cosim.verbs.signoff.run import sign_off, write_signoff
     from cosim.verbs.signoff.study import SignoffSubject, verdict_of
@@ -66,6 +69,10 @@ def run(options: SignoffOptions, session: VerbSession) -> Result:
     design, test_set, run = load_run(options.network_file, output, options.compiling, options.running, options.engine)
     if options.extracted is not None:
         design = extracted(design, options.extracted)
+    if "corners" not in plan.skip:
+        pvt_grid(design.technology, plan.corners)
+    if "mismatch" not in plan.skip:
+        check_environment(run.standing(design).technology, drawn_chips(plan.mismatch, options.running.seed))
     engine_named(options.engine).check()
     run, biases, why = _with_bias(design, run, options.bias)
     session.take_folder("signoff", output)

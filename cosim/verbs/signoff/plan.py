@@ -18,18 +18,19 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
 
-from cosim.base.bounds import AREA, AUDIT, CHIPS, SAMPLES, WITHIN, Bounds, bounded
+from cosim.base.bounds import AREA, AUDIT, CELSIUS, CHIPS, SAMPLES, SUPPLY_SHARE, WITHIN, Bounds, bounded
 from cosim.base.errors import InputError
 from cosim.base.text import check_known, listed, read_toml, shown, shown_path, typed
 from cosim.results.metrics import METRICS
 from cosim.technology.conditions import ConditionGrid
 from cosim.technology.types import Flicker
+from cosim.variation.draws import CELSIUS_RANGE, SUPPLY_RANGE
 from cosim.verbs.montecarlo.spec import Spec, parse_spec
 
 _REPAIR = "see docs/reference/signoff-plan.md for what a plan holds"
 _MUCH = Bounds(0, 1, "V", open_low=True)
 _DRAWS = Bounds(0, 1000)
-_NEEDED = ("corners.celsius", "corners.supplies")
+_NEEDED = ("corners.celsius", "corners.supplies", "mismatch.celsius", "mismatch.supplies")
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,18 @@ class CornerSettings(ConditionGrid):
 @dataclass(frozen=True)
 class Mismatch:
     """Settings of a sign-off's chips.
-    engine: "behavioral" or the simulator that runs each chip; device_area: device area over drawn area, for
-    mismatch."""
+
+    engine: "behavioral" or the simulator that runs each chip; device_area: device area over drawn area, for mismatch;
+    celsius, supplies: their least and greatest are those of a chip whose temperature and supply vary, as in
+    `VariationPlan`.
+    """
 
     chips: int = bounded(1000, CHIPS)
     variation: Literal["local", "global", "all"] = "local"
     engine: str = "behavioral"
     device_area: float = bounded(1.0, AREA)
+    celsius: tuple[float, ...] = bounded(CELSIUS_RANGE, CELSIUS)
+    supplies: tuple[float, ...] = bounded(SUPPLY_RANGE, SUPPLY_SHARE)
 
 
 @dataclass(frozen=True)
@@ -233,6 +239,12 @@ def _check_numbers(plan: SignoffPlan, where: str) -> None:
         if WITHIN in setting.metadata:
             for number in value if isinstance(value, tuple) else (value,):
                 setting.metadata[WITHIN].check(f"{where}: {name}", number, _REPAIR)
+    chips = plan.mismatch
+    if chips.variation == "local" and (chips.celsius, chips.supplies) != (Mismatch.celsius, Mismatch.supplies):
+        raise InputError(
+            f"{where}: mismatch.celsius and mismatch.supplies are of chips whose supply and temperature vary, not of "
+            f'variation = "local"; add variation = "all" or "global", or leave them out'
+        )
 
 
 def format_plan(plan: SignoffPlan) -> str:

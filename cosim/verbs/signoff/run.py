@@ -32,8 +32,7 @@ from cosim.verbs.signoff.study import (
 from cosim.verbs.words import worded
 
 NEVER = (
-    "stresses together: each check moves one thing",
-    "mismatch together with corners, temperature or supply",
+    "stresses together, other than those that one check names",
     "noise at transistor level, of the supply and of the substrate",
     "what chips do under ripple, skew and power-up: these run on the nominal chip",
     "ageing, electrostatic discharge, latch-up and temperature gradients",
@@ -74,7 +73,11 @@ def _unchecked(subject: SignoffSubject, checks: list[Check]) -> list[str]:
             f"nominal, mismatch, noise, supply, clocks: at {format_conditions(standing)} with "
             f"{bias_name(subject.design, subject.biases[0])} alone"
         )
-    return [*left, *wires, *biases, *NEVER, f"blocks outside the circuit: {', '.join(OUTSIDE)}"]
+    together = subject.plan.mismatch.variation == "all" and any(
+        one.name == "mismatch" for one in checks if not one.skipped
+    )
+    chips = [] if together else ["mismatch together with corners, temperature or supply"]
+    return [*left, *wires, *biases, *chips, *NEVER, f"blocks outside the circuit: {', '.join(OUTSIDE)}"]
 
 
 RESULT, PLAN = "signoff.json", "plan.toml"

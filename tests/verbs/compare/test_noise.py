@@ -90,7 +90,8 @@ def test_montecarlo_keeps_noise_and_goes_on_with_it(tiny, tmp_path, cosim_main):
     code, out, err = cosim_main(*command, "--chips", "3", "--noise")
     assert code == 0, err
     words = " ".join(out.split())
-    assert "decisions that it changes" in words and "meet the spec without it 3 of 3 chips seed 0" in words
+    assert "decisions that it changes" in words
+    assert "Noise, by the equations" in words and "meet the spec without it 3 of 3 chips seed 0" in words
     summary = json.loads((tmp_path / "mc" / "summary.json").read_text())
     assert summary["noise"]["chips"] == 3
     assert "noise = true" in (tmp_path / "mc" / "run.toml").read_text()
@@ -105,13 +106,53 @@ def test_montecarlo_keeps_noise_and_goes_on_with_it(tiny, tmp_path, cosim_main):
     ("command", "said"),
     [
         (("compare", "--pvt"), "--noise is for a network that compiles whole, without --pvt"),
-        (("montecarlo", "--engine", "ngspice"), "--noise is of the behavioral model; leave out --engine ngspice"),
+        (
+            ("montecarlo", "--engine", "ngspice"),
+            "--noise is of the behavioral model and of --engine batch, not",
+        ),
     ],
 )
 def test_where_there_is_no_noise_it_is_refused(tmp_path, cosim_main, command, said):
     verb, *options = command
     code, _, err = cosim_main(verb, str(NETWORK), *options, "--noise", "-o", str(tmp_path / "run"))
     assert code != 0 and said in err
+
+
+@pytest.mark.ngspice
+@pytest.mark.usefixtures("batch")
+def test_the_transistors_of_every_chip_have_noise_of_their_own(tried):
+    """Two chips without variation are one circuit, but for their noise; the trial's quiet run, for audits, has none."""
+    design, test = tried
+    plain = Trial(design, test.select(np.array([5])), VariationPlan("none", 0, 2), "batch")
+    noisy = replace(plain, noise=NoiseSimulation(find_noise(design.technology), 7))
+    first, second = (run_chip(noisy, k).simulated for k in (0, 1))
+    alike, other = (run_chip(plain, k).simulated for k in (0, 1))
+    assert first.margin != second.margin and alike.margin == other.margin
+    assert run_chip(noisy, 1).simulated == second
+    assert noisy.run(noisy.chip(1)).noise is None and noisy.noisy_run(noisy.chip(1)).noise.chip == 1
+
+
+@pytest.mark.ngspice
+def test_what_the_batched_engine_cannot_run_with_noise_is_a_failed_chip(batch, tried, monkeypatch):
+    """ngspice draws no noise of transistors, so it does not take the sample over, as it does without noise."""
+    from cosim.engines.batch.circuit import Unsupported  # numba, which need not be there
+
+    design, test = tried
+    strange = Unsupported("a strange voltage")
+    monkeypatch.setattr("cosim.engines.batch.simulator.unsupported_reason", lambda circuit, result, bench: strange)
+    plain = Trial(design, test.select(np.array([5])), VariationPlan("none", 0, 2), "batch")
+    assert run_chip(plain, 0).elsewhere == {"ngspice: a strange voltage": 1}
+    failed = run_chip(replace(plain, noise=NoiseSimulation(find_noise(design.technology), 7)), 0)
+    assert (failed.status, failed.simulated) == ("failed", None) and "a strange voltage" in failed.detail
+
+
+@pytest.mark.ngspice
+@pytest.mark.usefixtures("batch")
+def test_chips_with_noise_on_transistors_are_audited_without_it(tiny, tmp_path, cosim_main):
+    command = ("montecarlo", tiny / "net.npz", "--data", tiny / "data.npz", "--jobs", 1, "--chips", 3, "--samples", 2)
+    code, out, err = cosim_main(*command, "--noise", "--engine", "batch", "--audit", 2, "-o", tmp_path / "mc")
+    assert code == 0, err
+    assert "audit passed: 2 in ngspice" in " ".join(out.split())
 
 
 @pytest.mark.ngspice

@@ -20,7 +20,7 @@ from cosim.verbs.compare.page import run_comparison
 from cosim.verbs.compare.pvt import (
     condition_table,
     draw_pvt,
-    nominal_condition,
+    middle_condition,
     pvt_grid,
     run_pvt,
     say_basis,
@@ -82,7 +82,9 @@ def test_none_is_the_worst_among_equals(technology):
 
 
 def test_the_grid_says_what_the_technology_cannot_do(technology):
-    with pytest.raises(InputError, match=r"--pvt needs 105% of the supply, 1\.89 V; generic180 has supply_max 1\.85 V"):
+    with pytest.raises(
+        InputError, match=r"the grid of conditions has a supply of 1\.89 V; generic180 takes at most 1\.85"
+    ):
         pvt_grid(replace(technology, supply_max=1.85))
     sections = {**technology.library.sections, "sf": "slowfast"}
     with pytest.raises(InputError, match="must have the section 'slowfast'; it has"):
@@ -124,13 +126,31 @@ def test_the_figure_has_a_panel_per_corner_and_leaves_failed_conditions_blank(te
     assert (shown[0, 0], shown[2, 0]) == pytest.approx((3.0, 0.5), rel=1e-9)
 
 
+def test_a_grid_has_the_corners_temperatures_and_supplies_that_are_asked_for(technology):
+    """Each condition once, also where one is typed twice or a corner has two names."""
+    name = technology.library.sections["ss"]
+    grid = pvt_grid(technology, ConditionGrid(("ss", name, "tt"), (-40.0, 125.0, -40.0), (0.9, 1.1)))
+    found = [(one.corner, one.celsius, one.supply) for one in grid]
+    assert found == list(product(("ss", "tt"), (-40.0, 125.0), (1.62, 1.98)))
+    with pytest.raises(InputError, match="corner must be one of tt.* not 'slow'"):
+        pvt_grid(technology, ConditionGrid(corners=("slow",)))
+
+
+def test_the_figure_frames_the_middle_of_any_grid(technology):
+    conditions = pvt_grid(technology, ConditionGrid(("ff",), (-40.0, 85.0, 105.0, 125.0), (0.9, 1.1)))
+    sweep = summarize_pvt(conditions, [summary(0.99, 1.0)] * len(conditions), 8)
+    found = middle_condition(sweep)
+    assert found is not None and (found.corner, found.celsius, found.supply_v) == ("ff", 85.0, 1.62)
+    assert "framed: ff, 85 °C, 1.62 V, 340 nW" in draw_pvt(sweep).get_suptitle()
+
+
 def test_nominal_is_the_middle_of_the_first_corner(technology):
     conditions = pvt_grid(technology)
     sweep = summarize_pvt(conditions, [summary(0.99, 1.0)] * len(conditions), 8)
-    found = nominal_condition(sweep)
+    found = middle_condition(sweep)
     assert found is not None
     assert (found.corner, found.celsius, found.supply_v) == ("tt", 27.0, 1.8)
-    assert nominal_condition(summarize_pvt(conditions, [None] * len(conditions), 8)) is None
+    assert middle_condition(summarize_pvt(conditions, [None] * len(conditions), 8)) is None
     assert draw_pvt(summarize_pvt(conditions, [None] * len(conditions), 8)).axes
 
 

@@ -195,6 +195,32 @@ def test_the_training_takes_over_what_the_first_one_had(tmp_path):
     assert again["power-cost"] == "0.003"
     tested = read_inner("montecarlo", [str(NETWORK), "--data", "own.npz"], jobs=1, fresh=False)
     assert "data" not in training_settings(network, tested, HardenOptions(rest=()))  # digits bring their own
+    noisy = read_inner("montecarlo", [str(NETWORK), "--noise"], jobs=1, fresh=False)
+    assert training_settings(network, noisy, HardenOptions(rest=()))["device-noise"] is True
+    assert "device-noise" not in named
+    native = NETWORK.with_name("digits_native_d8.pt")  # epsilon 1: its ladders are trained without noise
+    asked = read_inner("montecarlo", [str(native), "--noise"], jobs=1, fresh=False)
+    assert "device-noise" not in training_settings(load_network(native), asked, HardenOptions(rest=()))
+
+
+@pytest.mark.slow
+def test_noise_and_ranges_go_through_training_chips_and_commands(cosim_main, tmp_path):
+    """The training takes its noise; compare takes neither, and gets a grid of its own."""
+    out, asked = tmp_path / "out", ("--noise", "--variation", "all", "--temps=-40,125", "--supplies", "1.62,1.98")
+    few = ("--behavioral", "--iterations", 3, "--area-max", 1, "--yield", "1%", "-j", 1, "-o", out)
+    code, text, err = cosim_main(
+        "harden", *few, NETWORK, "--chips", 6, "--samples", 40, "--spec", "accuracy>=1", *asked
+    )
+    assert code == 1, err
+    found = json.loads((out / "harden.json").read_text())
+    assert found["training"]["device-noise"] is True and found["steps"][1]["circuit"]["figures"]
+    chips = json.loads((out / "trial-000" / "run.json").read_text())
+    assert chips["variation"]["celsius"] == [-40, 125] and "noise" in chips
+    commands = [line.strip() for line in text.splitlines() if line.strip().startswith("cosim ")]
+    compare = next(line for line in commands if line.startswith("cosim compare"))
+    assert "--pvt" in compare and "--temps" not in compare and "--noise" not in compare
+    more = next(line for line in commands if line.startswith("cosim montecarlo"))
+    assert "--noise" in more and "--temps -40.0,125.0" in more and "--supplies 1.62,1.98" in more
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ import time
 import numpy as np
 import pytest
 
+import cosim
+from cosim.base.errors import InputError
 from cosim.verbs.montecarlo import execute as cluster
 
 pytestmark = pytest.mark.usefixtures("unrendered_module")
@@ -123,7 +125,11 @@ def test_trim(cosim_main, options, tmp_path):
         (["--sampling", "lhs", "--chips", 5, "--replicates", 4],
          "--chips must be a multiple of --replicates (4), not 5"),
         (["--variation", "global", "--supply", 3.28],
-         "--variation global draws supplies up to 3.444 V; generic180 takes at most 3.3 V. Choose a lower --supply"),
+         "chips of variation 'global' have supplies up to 3.444 V; generic180 takes at most 3.3 V. Choose a range"),
+        (["--variation", "all", "--supplies", "1.7,3.4"], "have supplies up to 3.4 V; generic180 takes at most 3.3 V"),
+        (["--temps=0,60"], "--temps and --supplies are of chips whose temperature and supply vary, not of --variation "
+         "local; add --variation global or all"),
+        (["--variation", "all", "--temps", "-300,20"], "must lie in -55 to 150 C, not -300 C"),
         (["--seed", -1], "must lie in 0 to 4294967295, not -1"),
         (["--area", "nan"], "must lie in 0.01 to 100, not nan"),
         (["--area", "1e-9"], "must lie in 0.01 to 100, not 1e-09"),
@@ -143,6 +149,36 @@ def test_wrong_values(cosim_main, options, tmp_path, monkeypatch, arguments, tex
     assert code == 2
     assert text in " ".join(err.split())
     assert not (tmp_path / "store" / "chips.jsonl").exists()
+
+
+def test_chips_vary_between_the_ends_that_are_asked_for(cosim_main, options, tmp_path):
+    """From the supply that is asked for; folders with the usual ranges, typed or not, are the same folders."""
+    asked = ("montecarlo", *options, "--variation", "global", "--chips", 12, "--spec", "accuracy>=0.1")
+    ranges = ("--temps", "85,-40,27", "--supplies", "1.62,1.98", "--supply", 1.75)
+    assert cosim_main(*asked, *ranges, "-o", tmp_path / "wide")[0] == 0
+    rows = [json.loads(line) for line in (tmp_path / "wide" / "chips.jsonl").read_text().splitlines()]
+    celsius, volts = ([row[name] for row in rows] for name in ("celsius", "supply_v"))
+    assert -40 <= min(celsius) < -10 and 55 < max(celsius) <= 85  # 12 uniform numbers: none in a quarter, 3 %; one seed
+    assert 1.62 <= min(volts) < 1.71 and 1.89 < max(volts) <= 1.98
+    variation = json.loads((tmp_path / "wide" / "run.json").read_text())["variation"]
+    assert variation["celsius"] == [-40, 85]
+    assert variation["supplies"] == pytest.approx([1.62 / 1.75, 1.98 / 1.75], abs=1e-9)
+    assert cosim_main(*asked, "-o", tmp_path / "usual")[0] == 0
+    code, _, err = cosim_main(*asked, "--temps", "0,60", "--supplies", "1.71,1.89", "-o", tmp_path / "usual")
+    assert code == 0, err
+    assert "supplies" not in json.loads((tmp_path / "usual" / "run.json").read_text())["variation"]
+    page = " ".join((tmp_path / "usual" / "report.html").read_text().split())
+    assert "0 to 60 °C, 95 to 105 % of the supply" in page
+    assert cosim_main("montecarlo", *options, "--chips", 3, "-o", tmp_path / "local")[0] == 0
+    assert "over the nominal one" not in (tmp_path / "local" / "report.html").read_text()
+
+
+def test_python_checks_a_range_as_the_command_line_does(tiny, tmp_path):
+    for temps, said in (([("a", 3)], "must be a number"), ([(-400, 20)], "must lie in -55 to 150 C, not -400 C")):
+        with pytest.raises(InputError, match=said):
+            cosim.run(
+                "montecarlo", tiny / "net.npz", data=tiny / "data.npz", variation="all", temps=temps, output=tmp_path
+            )
 
 
 def test_a_store_of_another_run(cosim_main, options, tmp_path):

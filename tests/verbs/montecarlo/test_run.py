@@ -155,6 +155,16 @@ def test_settings_hold_all_that_a_chip_depends_on(trial, change):
     assert run_settings(replace(trial, design=change(trial.design))) != run_settings(trial)
 
 
+def test_ranges_of_supply_and_temperature_are_settings_where_they_are_not_the_usual_ones(trial):
+    """So a folder of a version without them goes on, and chips of other ranges are others."""
+    drawn = replace(trial, plan=replace(trial.plan, kind="all"))
+    wide = replace(drawn, plan=replace(drawn.plan, celsius=(-40.0, 125.0)))
+    assert "celsius" not in run_settings(drawn)["variation"]
+    assert run_settings(wide)["variation"]["celsius"] == [-40.0, 125.0]
+    text = format_text(summary_page(wide.design, wide.technology, summarize_run(wide, run_chips(wide, (0, 1)), SPECS)))
+    assert "(-40 to 125 C, 95 to 105 % of the supply)" in " ".join(" ".join(text).split())
+
+
 class Deaf:
     def submit(self, work, trial, numbers, engine):
         return Future()

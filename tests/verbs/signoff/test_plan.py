@@ -55,6 +55,9 @@ def test_a_check_has_the_common_limits_unless_it_has_its_own(tmp_path):
         ("[start]\nreset = 0.1\n", ["start.reset", "0.5", "0.1"]),
         ("[corners]\ncelsius = []\n", ["corners.celsius", "list"]),
         ("[corners]\nsupplies = [0]\n", ["corners.supplies must lie in (0, 2), not 0"]),
+        ("[mismatch]\ncelsius = []\n", ["mismatch.celsius must be a list of one or more numbers, not empty"]),
+        ("[mismatch]\nsupplies = [2]\n", ["mismatch.supplies must lie in (0, 2), not 2"]),
+        ("[mismatch]\ncelsius = [-40, 125]\n", ["mismatch.celsius", 'variation = "local"', '"all"']),
         ("[noise\n", ["TOML"]),
     ],
 )

@@ -195,6 +195,7 @@ def test_what_is_left_out_is_listed_and_an_impossible_limit_fails(folder, cosim_
     said = " ".join(done.stdout.split())
     assert ": FAIL in 1 of 1 checks: noise; not made:" in said
     assert all(f"{name}: left out by the plan" in said for name in skip)
+    assert "mismatch together with corners, temperature or supply" in said
 
 
 def test_a_limit_on_what_there_is_not_is_no_check_that_was_left_out(folder, cosim_in):
@@ -204,6 +205,32 @@ def test_a_limit_on_what_there_is_not_is_no_check_that_was_left_out(folder, cosi
     done = cosim_in(folder, "signoff", NETWORK, "--plan", "rmse.toml", "--samples", 3, "-o", "rmse")
     assert done.returncode == 2
     assert "rmse" in done.stderr and "PASS" not in done.stdout
+
+
+def test_chips_of_a_plan_have_its_ranges(folder, cosim_in):
+    skip = [name for name in CHECK_NAMES if name != "mismatch"]
+    chips = '[mismatch]\nchips = 8\nvariation = "all"\ncelsius = [-40, 125]\nsupplies = [0.9, 1.1]\n'
+    (folder / "ranges.toml").write_text(f"skip = {skip}\n{chips}")
+    done = cosim_in(folder, "signoff", NETWORK, "--plan", "ranges.toml", "--samples", 3, "-o", "ranges")
+    found = json.loads((folder / "ranges" / "chips" / "summary.json").read_text())["variation"]
+    assert (found["kind"], found["celsius"], found["supplies"]) == ("all", [-40, 125], [0.9, 1.1])
+    assert "mismatch together with corners" not in " ".join(done.stdout.split())
+
+
+def test_a_supply_that_no_chip_can_have_ends_the_sign_off_before_it_begins(folder, cosim_in):
+    """It is a mistake in the plan, and no reason to leave the check out and pass."""
+    (folder / "high.toml").write_text('[mismatch]\nvariation = "all"\nsupplies = [0.95, 1.9]\n')
+    done = cosim_in(folder, "signoff", NETWORK, "--plan", "high.toml", "--samples", 3, "-o", "high")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "have supplies up to 3.42 V; generic180 takes at most 3.3 V" in done.stderr
+    assert not (folder / "high").exists()
+
+
+def test_a_grid_with_such_a_supply_ends_it_as_well(folder, cosim_in):
+    (folder / "grid.toml").write_text("[corners]\nsupplies = [1.0, 1.9]\n")
+    done = cosim_in(folder, "signoff", NETWORK, "--plan", "grid.toml", "--samples", 3, "-o", "grid")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the grid of conditions has a supply of 3.42 V; generic180 takes at most 3.3 V" in done.stderr
 
 
 def test_a_plan_that_is_wrong_leaves_nothing(folder, cosim_in):
