@@ -33,7 +33,7 @@ from cosim.training.trainer import TrainingJob, run_job
 from cosim.verbs.python import Compiled
 
 CELLS = Architecture(cells=32)
-WORDS, YES = 5000, 3000  # iterations
+WORDS, YES = 20_000, 8_000  # iterations; with 5,000 and 3,000 the networks underfit
 PRICES = (0.0, 3e-4, 1e-3)  # loss per unit of supply current
 CURRENTS = {  # A, of software 1.0; of several the first that all cells allow
     "1 nA": [1e-9],
