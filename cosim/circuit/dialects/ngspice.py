@@ -19,13 +19,7 @@ from cosim.circuit.bench import (
     Voltage,
 )
 from cosim.circuit.deck import SPICE, device_sizes, fold, format_circuit, format_elements, format_number
-from cosim.circuit.dialects.dialect import (
-    START_FILE,
-    Dialect,
-    spice_probe,
-    tolerance_texts,
-    transistor_name,
-)
+from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts, transistor_name
 from cosim.circuit.elements import Circuit
 from cosim.technology.foundry import Size, cards_source, device_cards
 from cosim.technology.types import Technology

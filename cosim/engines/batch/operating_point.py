@@ -215,7 +215,7 @@ def _solve_few(
     """Return unknowns, V, charges, C, and whether it converged, of each of at most LANES benches.
 
     few: each bench's sources at time 0 and its deviations. A bench with deviations for which no operating point is
-    found is solved again with a share of them, from none to all; each attempt begins where the one before has ended.
+    found is solved again with all of them scaled, from 0 to 1 times; each attempt begins where the one before ended.
     """
     found = _solve_from(circuit, bench, clamps, few, None)
     lost = [k for k, (*_, converged) in enumerate(found) if not converged and few[k][1].any()]
@@ -241,7 +241,7 @@ def _scaled(begun: _Begun, share: float) -> _Begun:
 def _solve_from(
     circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[_Begun], starts: Sequence[Array] | None
 ) -> list[tuple[Array, Array, bool]]:
-    """Return what `_solve_few` returns, of one attempt. starts: unknowns to begin at, None for those of the bench."""
+    """Return what `_solve_few` returns, of one attempt. starts: unknowns to begin at, None for `bench.start`."""
     tile = _empty_tile(circuit, bench, 1, has_deviations=any(three_terminal.any() for _, three_terminal, _ in few))
     # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
     values = tile.values._replace(matrix=aligned_zeros(circuit.matrix.size + SPARE))

@@ -25,8 +25,8 @@ HEAD = (
 class MirrorSuggestion:
     """Mirrors of a circuit that should get more devices in parallel, and what that brings for one sample.
 
-    times: gate line -> number of devices in place of one, empty where no mirror fits into MORE_AREA; area: of all gates
-    over the present one; sigma_a: predicted spread of the sample's figure, A.
+    times: gate line -> factor on its number of devices, empty where no larger mirror fits into MORE_AREA; area: of all
+    gates over the present one; sigma_a: predicted spread of the sample's figure, A.
     """
 
     times: Mapping[str, int]
@@ -35,7 +35,7 @@ class MirrorSuggestion:
 
 
 def check_suggestion(path: Path) -> None:
-    """Raise InputError where a suggestion would replace a file that is none, or could not be written."""
+    """Raise InputError where the path holds a file that is no suggestion, or cannot be written."""
     from cosim.base.claim import check_replaceable, starts_with
 
     check_replaceable({path: starts_with(HEAD.encode())}, "--suggest")
@@ -47,7 +47,7 @@ def format_suggestion(design: Design, found: MirrorSuggestion) -> str:
 
 
 def suggest_mirrors(design: Design, found: Sensitivities) -> MirrorSuggestion:
-    """Return which mirrors of a design should get more devices, for the smallest variance in MORE_AREA more gate area.
+    """Return which mirrors should get more devices, so that a figure varies least in at most MORE_AREA more area.
 
     found: sensitivities of one sample on this design.
     """
