@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Source, Subcircuit
+from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Resistor, Source, Subcircuit
 from cosim.technology.foundry import Size, card_name, is_subcircuit
 from cosim.technology.types import Technology
 
@@ -15,8 +15,8 @@ class Language:
     """The syntax of a simulator's netlist; the defaults are those of SPICE.
 
     opening: first statements of a netlist; nets: form of an element's net list; subckt, ends: of a block, `{}` its
-    name; multiplier: parameter for identical transistors in parallel; capacitor: form of its value; apart: text between
-    the letter and the name of a source; constant, points: a source's value, `{kind}` v or i, with `comma` between
+    name; multiplier: parameter for identical transistors in parallel; capacitor, resistor: form of its value; apart: text
+    between the letter and the name of a source; constant, points: a source's value, `{kind}` v or i, with `comma` between
     numbers; reserved: names that no transistor may have; escaped: whether a long line is continued by a backslash at
     its end, not by a + at the start of the next; quoted: whether a path in a flat circuit is in quotes, with colons for
     points; foundry: whether transistors are instances of the foundry's devices, in place of cosim's cards.
@@ -29,6 +29,7 @@ class Language:
     ends: str = ".ends {}"
     multiplier: str = "m"
     capacitor: str = "{}"
+    resistor: str = "{}"
     apart: str = ""
     constant: str = "dc {value}"
     points: str = "pwl({value})"
@@ -64,6 +65,7 @@ BRACKETS = Language(
     subckt="subckt {}",
     ends="ends {}",
     capacitor="capacitor c={}",
+    resistor="resistor r={}",
     apart="_",
     reserved=frozenset({"max", "min"}),
 )
@@ -123,6 +125,9 @@ def _format_element(element: Element, technology: Technology, language: Language
         case Capacitor(name, a, b, value):
             farad = language.capacitor.format(format_number(value))
             return f"{language.named(f'c{name}')} {language.joined(a, b)} {farad}"
+        case Resistor(name, a, b, value):
+            ohm = language.resistor.format(format_number(value))
+            return f"{language.named(f'r{name}')} {language.joined(a, b)} {ohm}"
         case Source(name, kind, a, b, value):
             numbers = [number for point in value for number in point] if isinstance(value, tuple) else [value]
             form = language.points if isinstance(value, tuple) else language.constant

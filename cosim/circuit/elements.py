@@ -116,6 +116,19 @@ class Capacitor:
 
 
 @dataclass(frozen=True)
+class Resistor:
+    """A resistor of a circuit, in ohm. The compiler places none: it comes from a netlist that was edited or written."""
+
+    letter: ClassVar[str] = "r"  # that its name begins with in a netlist
+    name: str
+    a: str
+    b: str
+    value: float
+    origin: str = ""
+    part: Attribution | None = None
+
+
+@dataclass(frozen=True)
 class Source:
     """An independent source of a circuit from net `a` to net `b`, a voltage (V) or a current (A).
 
@@ -135,7 +148,7 @@ class Source:
         return self.kind
 
 
-Element = Mos | Instance | Capacitor | Source
+Element = Mos | Instance | Capacitor | Resistor | Source
 
 
 def check_names(place: str, elements: Sequence[Element]) -> None:
@@ -162,7 +175,7 @@ def _described(element: Element) -> str:
             nets: tuple[str, ...] = (drain, gate, source, bulk)
         case Instance(_, nets, subcircuit):
             return element.origin or f"{subcircuit} on {' '.join(nets)}"
-        case Capacitor(_, a, b) | Source(_, _, a, b):
+        case Capacitor(_, a, b) | Resistor(_, a, b) | Source(_, _, a, b):
             nets = (a, b)
     return element.origin or f"{type(element).__name__} on {' '.join(nets)}"
 
@@ -263,7 +276,7 @@ def _flatten(elements: tuple[Element, ...], blocks: dict[str, Subcircuit], scope
                 groups = {inner: scope.group(outer) for inner, outer in element.match}
                 inside, part = f"{scope.inside}x{element.name}.", element.part or scope.part
                 yield from _flatten(block.elements, blocks, _Scope(f"{name}.", inside, ports, groups, part))
-            case Capacitor(_, a, b):
+            case Capacitor(_, a, b) | Resistor(_, a, b):
                 yield replace(element, name=name, a=net(a), b=net(b), part=element.part or scope.part)
             case Source(_, _, a, b):
                 yield replace(element, name=name, a=net(a), b=net(b))

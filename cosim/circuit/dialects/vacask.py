@@ -62,6 +62,8 @@ def _run(bench: Bench) -> list[str]:
     return [
         'load "capacitor.osdi"',
         "model capacitor capacitor",
+        'load "resistor.osdi"',
+        "model resistor resistor",
         "model vsource vsource",
         "model isource isource",
         "ground 0",

@@ -175,6 +175,9 @@ def _right_hand_side(s: Any, v: Any, current: Any, charge: Any, device_weight: A
     for net in range(row.size):
         for k in range(s.capacitor_start[net], s.capacitor_start[net + 1]):
             _subtract(side, row[net], load(charge, s.capacitor_net[k]) * s.capacitance[k])
+    for k in range(s.conductance.size):
+        a, b = s.resistors[k, 0], s.resistors[k, 1]
+        _subtract_pair(side, row[a], row[b], _difference(current, a, b) * s.conductance[k])
     for k in range(s.gate_lines.shape[0]):
         a, b = s.gate_lines[k, 0], s.gate_lines[k, 1]
         weighted = _difference(charge, a, b) * (load(v.gate_charge, 2 * k + 1) * s.gate_size[k])

@@ -54,6 +54,7 @@ class CircuitArrays(NamedTuple):
     current_sources (n, 3): two nets and a source;
     capacitor_start (nets + 1,) into capacitor_net and capacitance, F: the charge of a net is the sum of capacitance
     times the voltages of these nets; capacitance_matrix (entries,): the same in the places of the matrix;
+    resistors (n, 2): two nets of each, and conductance (n,), S; conductance_matrix (entries,) as capacitance_matrix;
     gate_lines, drain_lines (n, 7): net, source net, table, four entries of the matrix; *_sign: 1 for n, -1 for p;
     *_size: total multiplicity; *_source_known: the source net's voltage is known;
     three_terminal (n, 10): gate line, drain line, drain net, source net, six entries of the matrix, and *_sign, *_size.
@@ -73,6 +74,9 @@ class CircuitArrays(NamedTuple):
     capacitor_net: Whole
     capacitance: Array
     capacitance_matrix: Array
+    resistors: Whole
+    conductance: Array
+    conductance_matrix: Array
     gate_lines: Whole
     gate_sign: Array
     gate_size: Array

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.elements import Capacitor, Element, Source
+from cosim.circuit.elements import Capacitor, Element, Resistor, Source
 from cosim.engines.batch.arrays import GROUND, CircuitArrays
 from cosim.engines.batch.circuit import (
     SPARE,
@@ -80,7 +80,10 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
     offsets = [(net[name], source[through], sign) for name, path in nets.paths.items() for through, sign in path]
     placed = {key: _matrix_places(matrix, key, values) for key, values in fields.items()}
     capacitors, capacitance = placed.pop("capacitors"), placed.pop("capacitance")
-    placed["capacitance_matrix"] = _capacitance_matrix(matrix, capacitors, capacitance)
+    resistors, conductance = placed.pop("resistors"), placed["conductance"]
+    placed["capacitance_matrix"] = _linear_matrix(matrix, capacitors, capacitance)
+    placed["conductance_matrix"] = _linear_matrix(matrix, resistors, conductance)
+    placed["resistors"] = np.ascontiguousarray(resistors[:, :2])
     arrays = CircuitArrays(
         row=row.astype(np.int64),
         offsets=np.array([pair[:2] for pair in offsets], dtype=np.int64).reshape(-1, 2),
@@ -96,6 +99,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
 
 _PLACES = {
     "capacitors": slice(2, 6),
+    "resistors": slice(2, 6),
     "gate_lines": slice(3, 7),
     "drain_lines": slice(3, 7),
     "three_terminal": slice(4, 10),
@@ -111,11 +115,11 @@ def _matrix_places(matrix: MatrixLayout, name: str, values: NDArray[Any]) -> NDA
     return found
 
 
-def _capacitance_matrix(matrix: MatrixLayout, capacitors: Whole, capacitance: Array) -> Array:
-    """Return the capacitors' entries in the matrix, F: positive on the diagonal, negative off it."""
+def _linear_matrix(matrix: MatrixLayout, pairs: Whole, values: Array) -> Array:
+    """Return the entries of capacitors, F, or resistors, S, in the matrix: positive on the diagonal, negative off it."""
     found = np.zeros(matrix.size + SPARE)
     for column, sign in zip(range(2, 6), (1.0, -1.0, -1.0, 1.0), strict=True):
-        np.add.at(found, capacitors[:, column], sign * capacitance)
+        np.add.at(found, pairs[:, column], sign * values)
     return found
 
 
@@ -165,7 +169,7 @@ class _ArrayBuilder:
         three_terminal: Sequence[TabulatedDevice],
         tables: Mapping[DeviceKind, DeviceTable],
     ) -> Columns:
-        """Return the capacitors, among them those between gates and drains of three-terminal devices."""
+        """Return resistors and capacitors, among them those between gates and drains of three-terminal devices."""
         capacitance: dict[tuple[str, str], float] = {}
         for element in elements:
             if isinstance(element, Capacitor):
@@ -176,11 +180,18 @@ class _ArrayBuilder:
             if device.gate != device.drain:
                 pair = device.gate, device.drain
                 capacitance[pair] = capacitance.get(pair, 0.0) + device.size * table.c_gd
-        rows = [(self.net[a], self.net[b], *self._pair(a, b)) for a, b in capacitance]
+        resistors = [element for element in elements if isinstance(element, Resistor)]
         return {
-            "capacitors": np.array(rows, dtype=np.int64).reshape(-1, 6),
+            "capacitors": self._rows(capacitance),
             "capacitance": np.array(list(capacitance.values()), dtype=np.float64),
+            "resistors": self._rows((one.a, one.b) for one in resistors),
+            "conductance": np.array([1.0 / one.value for one in resistors], dtype=np.float64),
         }
+
+    def _rows(self, pairs: Iterable[tuple[str, str]]) -> Whole:
+        """Return for each pair of nets their indices, and the numbers of its four entries: (n, 6)."""
+        rows = [(self.net[a], self.net[b], *self._pair(a, b)) for a, b in pairs]
+        return np.array(rows, dtype=np.int64).reshape(-1, 6)
 
     def lines(
         self, three_terminal: Sequence[TabulatedDevice], kinds: Sequence[DeviceKind]

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Mos, Source
+from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Mos, Resistor, Source
 from cosim.engines.batch.arrays import LuProgram
 from cosim.engines.batch.device_tables import DeviceKind
 
@@ -136,7 +136,7 @@ _OTHER = Mos("", "", "", "", "", "n", 0.0, 0.0)
 
 
 def _ends(element: Element) -> tuple[str, str]:
-    assert isinstance(element, Capacitor | Source), "a flat circuit has no instances"
+    assert isinstance(element, Capacitor | Resistor | Source), "a flat circuit has no instances"
     return element.a, element.b
 
 
@@ -349,6 +349,6 @@ def circuit_key(elements: Iterable[Element]) -> CircuitKey:
     return tuple(
         (one.name, one.drain, one.gate, one.source, one.bulk, one.polarity, one.w, one.l, one.m)
         if isinstance(one, Mos)
-        else (one.name, *_ends(one), one.value if isinstance(one, Capacitor) else one.kind)  # pyright: ignore
+        else (one.letter, one.name, *_ends(one), one.kind if isinstance(one, Source) else one.value)  # pyright: ignore
         for one in elements
     )

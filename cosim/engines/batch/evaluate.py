@@ -65,9 +65,9 @@ def evaluate(s: Any, v: Any, alpha_0: Any, has_deviations: bool, mode: int) -> N
     _update_three_terminal(s, v, mode, has_deviations)
     _add_three_terminal_currents(s, v, mode)
     _add_four_terminal(s, v, mode)
-    _add_capacitors_and_sources(s, v)
+    _add_linear_elements(s, v)
     if mode == JACOBIAN:
-        _scale(v.matrix, s.capacitance_matrix, alpha_0)
+        _set_linear_entries(v.matrix, s.capacitance_matrix, s.conductance_matrix, alpha_0)
         _stamp_three_terminal(s, v)
         _stamp_charges_and_four_terminal(s, v, alpha_0)
 
@@ -422,8 +422,8 @@ def _store_derivatives(tangents: Any, row: int, lane: int, values: Any, forward:
 
 
 @jit
-def _add_capacitors_and_sources(s: Any, v: Any) -> None:
-    """Add the charges of capacitors and the currents of current sources."""
+def _add_linear_elements(s: Any, v: Any) -> None:
+    """Add the charges of capacitors and the currents of resistors and current sources."""
     voltage, current, charge, source, sources = v.voltage, v.current, v.charge, v.source, s.current_sources
     begin, others, capacitance = s.capacitor_start, s.capacitor_net, s.capacitance
     for net in range(GROUND + 1, voltage.shape[0]):  # ground's is a sum of all nets, which nothing needs
@@ -431,6 +431,11 @@ def _add_capacitors_and_sources(s: Any, v: Any) -> None:
         for k in range(begin[net], begin[net + 1]):
             coulomb = coulomb + load(voltage, others[k]) * capacitance[k]
         store(charge, net, coulomb)
+    for k in range(s.conductance.size):
+        a, b = s.resistors[k, 0], s.resistors[k, 1]
+        ampere = (load(voltage, a) - load(voltage, b)) * s.conductance[k]
+        add_to(current, a, ampere)
+        add_to(current, b, splat(0.0) - ampere)
     for k in range(sources.shape[0]):
         ampere = load(source, sources[k, 2])
         add_to(current, sources[k, 0], ampere)
@@ -438,9 +443,9 @@ def _add_capacitors_and_sources(s: Any, v: Any) -> None:
 
 
 @jit
-def _scale(matrix: Any, capacitance_matrix: Any, alpha_0: Any) -> None:
+def _set_linear_entries(matrix: Any, capacitance_matrix: Any, conductance_matrix: Any, alpha_0: Any) -> None:
     for row in range(capacitance_matrix.size):
-        store(matrix, row, alpha_0 * capacitance_matrix[row])
+        store(matrix, row, alpha_0 * capacitance_matrix[row] + splat(conductance_matrix[row]))
 
 
 @jit

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from cosim.cells.assembly import Assembly, Shown, StateCurrent
 from cosim.cells.clock import CK, RESET_STEPS, RUN, TAKE
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
-from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Source, block_of
+from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Resistor, Source, block_of
 from cosim.circuit.waveforms import (
     DECIDED,
     Timing,
@@ -256,7 +256,7 @@ def meter(bench: Bench, assembly: Assembly) -> Bench:
                 return _moved(element, block_supply("readout"))
             case Source():
                 return _moved(element, block_supply(assembly.around.pins.get(element.name, "bias")))
-            case Mos() | Capacitor():
+            case Mos() | Capacitor() | Resistor():
                 return _moved(element, block_supply(block_of(element.part)))
             case Instance():
                 raise AssertionError("a flat circuit has no instances")
@@ -268,7 +268,7 @@ def meter(bench: Bench, assembly: Assembly) -> Bench:
     return replace(bench, circuit=circuit, probes=(*bench.probes, *metered))
 
 
-def _moved(element: Mos | Capacitor | Source, net: str) -> Element:
+def _moved(element: Mos | Capacitor | Resistor | Source, net: str) -> Element:
     """Return an element of a testbench to simulate, every terminal on the supply moved to a block's `net`."""
     ends = ("drain", "gate", "source", "bulk") if isinstance(element, Mos) else ("a", "b")
     return replace(element, **{end: net for end in ends if getattr(element, end) == SUPPLY})
