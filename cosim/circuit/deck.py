@@ -15,11 +15,12 @@ class Language:
     """The syntax of a simulator's netlist; the defaults are those of SPICE.
 
     opening: first statements of a netlist; nets: form of an element's net list; subckt, ends: of a block, `{}` its
-    name; multiplier: parameter for identical transistors in parallel; capacitor, resistor: form of its value; apart: text
-    between the letter and the name of a source; constant, points: a source's value, `{kind}` v or i, with `comma` between
-    numbers; reserved: names that no transistor may have; escaped: whether a long line is continued by a backslash at
-    its end, not by a + at the start of the next; quoted: whether a path in a flat circuit is in quotes, with colons for
-    points; foundry: whether transistors are instances of the foundry's devices, in place of cosim's cards.
+    name; multiplier: parameter for identical transistors in parallel; capacitor, resistor: form of its value; apart:
+    text between the letter and the name of a source; constant, points: a source's value, `{kind}` v or i, with `comma`
+    between numbers; reserved: names that no transistor may have; escaped: whether a long line is continued by a
+    backslash at its end, not by a + at the start of the next; quoted: whether a path in a flat circuit is in quotes,
+    with colons for points; foundry: whether transistors are instances of the foundry's devices, in place of cosim's
+    cards.
     """
 
     comment: str = "*"

@@ -21,6 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from cosim.base.bounds import Bounds
@@ -75,7 +76,8 @@ class Netlist:
     """A netlist that was read.
 
     circuit: what it says; lines: (subcircuit as the netlist calls it, "" for the top level; name of an element with its
-    letter) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist calls it; run: its `.tran`.
+    letter, or "" for the subcircuit itself) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist
+    calls it; run: its `.tran`.
     """
 
     circuit: Circuit
@@ -112,7 +114,7 @@ class _Reader:
             raise InputError(f"{where} must have a .param {unknown[0]}, which is given a value; it has {known}")
         self.top.parameters |= {name: repr(value) for name, value in given.items()}
         self.parameters = Parameters(self.top.parameters)
-        self.lines = dict[tuple[str, str], int]()
+        self.lines = {(name, ""): block.line for name, block in self.blocks.items()}
         self.made = dict[tuple[str, tuple[tuple[str, float], ...]], Subcircuit]()
         self.counts, self.open = Counter[str](), list[str]()
         self.run: Tran | None = None
@@ -150,7 +152,9 @@ class _Reader:
                 case ".subckt", (name, *ports) if block is self.top:
                     block = self._block(one, name, [port for port in ports if port != "params:"])
                 case ".subckt", (_, *_):
-                    raise self.refuse(one.line, f"a subcircuit must not stand in another, {block.name}; move it out")
+                    raise self.refuse(
+                        one.line, f"the subcircuit {block.name} of line {block.line} must end with .ends before another"
+                    )
                 case ".ends", names if block is not self.top:
                     if names and names != (block.name,):
                         raise self.refuse(one.line, f".ends must name {block.name}, not {shown(names[0])}")
@@ -297,7 +301,9 @@ class _Reader:
                 f"{shown(called)}"
             )
         if unknown := sorted(one.fields.keys() - block.parameters.keys()):
-            raise InputError(f"{called} must have the parameter {unknown[0]}; it has {listed(sorted(block.parameters))}")
+            raise InputError(
+                f"{called} must have the parameter {unknown[0]}; it has {listed(sorted(block.parameters))}"
+            )
         if len(nets) != len(block.ports):
             ports = " ".join(block.ports)
             raise InputError(f"x{name} must have {len(block.ports)} nets, for {called}'s {ports}, not {len(nets)}")
@@ -345,7 +351,7 @@ class _Reader:
 
     def _points(self, numbers: list[float]) -> tuple[tuple[float, float], ...]:
         times = numbers[::2]
-        rising = all(a < b for a, b in zip(times, times[1:], strict=False))
+        rising = all(a < b for a, b in pairwise(times))
         if len(numbers) % 2 or not rising or times[0] < 0 or len(times) > _POINTS:
             raise InputError(f"pwl must have pairs of a time and a value, at most {_POINTS}, at rising times from 0 on")
         begin = () if times[0] == 0.0 else ((0.0, numbers[1]),)

@@ -22,6 +22,7 @@ FLAGS = {
                 "ranges_from",
                 "comparator_devices",
                 "overrides",
+                "netlist",
             )
         ),  # compile
         **dict.fromkeys(("epsilon", "beta", "levels", "range_max", "feedback", "input_levels", "pooling")),  # train

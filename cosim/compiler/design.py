@@ -18,6 +18,7 @@ from cosim.base.text import json_object
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import Capacitor, Circuit, Mos, block_of
 from cosim.circuit.waveforms import LAST_CLOSE
+from cosim.compiler.edited import Edit
 from cosim.compiler.overrides import current_factors
 from cosim.compiler.settings import CompilerSettings
 from cosim.network.ir.graph import SizedGraph
@@ -51,7 +52,8 @@ class Design:
     """A design: a compiled network with everything that it was made from.
 
     technology: the one that it was compiled for; graph: sized; assembly: its circuit; settings: those of the compiler;
-    compiled: its circuit without the settings' overrides, None if there are none.
+    compiled: its circuit without the settings' overrides or edited netlist, None if there are none; edits: what the
+    edited netlist changes.
     """
 
     network: Network
@@ -61,6 +63,7 @@ class Design:
     assembly: Assembly
     settings: CompilerSettings
     compiled: Assembly | None = None
+    edits: tuple[Edit, ...] = ()
 
     @property
     def i_unit(self) -> float:
@@ -79,7 +82,7 @@ class Design:
 
     @cached_property
     def current_factors(self) -> Mapping[str, float]:
-        """Return transistor -> ln of the factor by which overrides change its current; empty without overrides."""
+        """Return transistor -> ln of the factor by which a designer changed its current; empty without changes."""
         return {} if self.compiled is None else current_factors(self.compiled, self.assembly)
 
     def bias_pins(self, condition: Condition) -> dict[str, float]:
@@ -110,9 +113,11 @@ def network_hash(design: Design) -> str:
 
 
 @once_per_design
-def overrides_hash(design: Design) -> str:
-    """Return the checksum of the overrides that a design was compiled with; "" if there are none."""
-    overrides = design.settings.overrides
+def changes_hash(design: Design) -> str:
+    """Return the checksum of the overrides or the edited netlist of a design; "" if there is neither."""
+    overrides, edited = design.settings.overrides, design.settings.netlist
+    if edited is not None:
+        return checksum(edited.text.encode())
     return checksum(json.dumps(json_object(overrides)).encode()) if overrides else ""
 
 

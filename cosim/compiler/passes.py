@@ -31,6 +31,7 @@ from cosim.compiler.checks import (
 )
 from cosim.compiler.constant import leave_out_constants
 from cosim.compiler.design import Design
+from cosim.compiler.edited import replace_circuit
 from cosim.compiler.lower import lower
 from cosim.compiler.overrides import override_bias, override_transistors
 from cosim.compiler.settings import CompilationJob, CompilerSettings, Target
@@ -148,10 +149,13 @@ def _run(passes: tuple[Pass, ...], job: CompilationJob, found: object) -> object
 
 
 def _design(graph: SizedGraph, job: Target) -> Design:
-    """Return the design of a sized graph: its circuit with the blocks around it and with a designer's overrides."""
+    """Return the design of a sized graph: its circuit with the blocks around it and with what a designer changed."""
     network, overrides = assemble(graph, job.technology, job.calibration, job.settings), job.settings.overrides
     compiled = surround(network, graph, job)
     design = Design(job.network, job.technology, job.calibration, graph, compiled, job.settings)
+    if job.settings.netlist is not None:
+        edited, edits = replace_circuit(compiled, job.settings.netlist, job.technology)
+        return replace(design, assembly=edited, compiled=compiled, edits=edits)
     if not overrides:
         return design
     changed = surround(override_bias(network, overrides, job.origin), graph, job)

@@ -9,6 +9,7 @@ from cosim.base.bounds import T_STEP, TAU
 from cosim.base.errors import InputError
 from cosim.base.text import shown
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.edited import EditedNetlist
 from cosim.compiler.lower import HEADROOM
 from cosim.compiler.overrides import Overrides
 from cosim.network.ir.nodes import PEDESTAL_UNITS
@@ -30,8 +31,8 @@ class CompilerSettings:
     current of a signal of 0, in software units; cell, headroom: see `lower`; comparator_devices: devices in parallel in
     each comparator of a ladder, counter, toggle or register; t_step: length of a frame, s; tau: time constant of the
     ladders' DPIs, s, None for TAU_FRAMES of a frame; around: blocks of AROUND that are added around the network;
-    overrides: changes to transistors and bias currents of the circuit; fit: measurements of the blocks around, which
-    `compile_for` finds.
+    overrides: changes to transistors and bias currents of the circuit; netlist: a designer's, in place of the circuit;
+    fit: measurements of the blocks around, which `compile_for` finds.
     """
 
     i_unit: float = I_UNIT
@@ -44,6 +45,7 @@ class CompilerSettings:
     tau: float | None = None
     around: tuple[str, ...] = ()
     overrides: Overrides = Overrides()
+    netlist: EditedNetlist | None = None
     fit: ChipFit | None = None
 
     def __post_init__(self) -> None:
@@ -52,6 +54,11 @@ class CompilerSettings:
         HEADROOM_BOUNDS.check("headroom", self.headroom, "choose another `headroom`")
         DEVICES.check("comparator_devices", self.comparator_devices, "choose another `comparator_devices`")
         T_STEP.check("t_step", self.t_step, "choose another `t_step`")
+        if self.overrides and self.netlist is not None:
+            raise InputError(
+                "`netlist` and `overrides` both change the circuit; write all changes into the netlist, and leave "
+                "`overrides` out"
+            )
         if self.tau is not None:
             TAU.check("tau", self.tau, "choose another `tau`")
 

@@ -12,7 +12,7 @@ from cosim.base.errors import InputError
 from cosim.base.seal import read_sealed_text, seal_text
 from cosim.base.text import format_csv, is_file, listed, parsing, shown_name
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Mos, block_of
-from cosim.compiler.design import Design, block_areas, network_hash, overrides_hash
+from cosim.compiler.design import Design, block_areas, changes_hash, network_hash
 from cosim.mask.blocks import heights, nanometres, switch_offset, width
 from cosim.mask.checks import CheckResult
 from cosim.mask.chip import DrawnChip, drawing_of
@@ -125,7 +125,7 @@ def read_wires(folder: Path, design: Design) -> list[Parasitic]:
 
 
 def _whose(design: Design) -> str:
-    changed = f" with overrides {digest}" if (digest := overrides_hash(design)) else ""
+    changed = f" with overrides {digest}" if (digest := changes_hash(design)) else ""
     return f"# {network_hash(design)} on {design.technology.name}{changed}"
 
 

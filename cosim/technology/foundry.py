@@ -118,7 +118,8 @@ class Parameters:
             return self._reduce(tree.body)
         except (SyntaxError, ValueError, ArithmeticError, TypeError, RecursionError, MemoryError) as error:
             # the parser of Python answers what is nested too deeply for it with a MemoryError
-            raise InputError(f"cannot evaluate {shown(text.strip())}: {error or 'it is nested too deeply'}") from None
+            why = error.msg if isinstance(error, SyntaxError) else error
+            raise InputError(f"cannot evaluate {shown(text.strip())}: {why or 'it is nested too deeply'}") from None
 
     def _reduce(self, node: ast.expr) -> float:
         match node:

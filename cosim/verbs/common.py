@@ -189,6 +189,9 @@ class Compiling:
     overrides: Path | None = option(
         "Changes to single transistors and bias currents (.toml).", FILE, None, COMPILING_GROUP
     )
+    netlist: Path | None = option(
+        "Circuit in place of the compiled one: network.sp, edited.", FILE, None, COMPILING_GROUP
+    )
     t_step: float = t_step_option()
     tau: float | None = tau_option()
     around: str | None = option(
@@ -206,6 +209,7 @@ class Compiling:
     @property
     def settings(self) -> "CompilerSettings":
         """Return the compiler's settings that the options select."""
+        from cosim.compiler.edited import read_edited
         from cosim.compiler.overrides import Overrides, read_overrides
         from cosim.compiler.settings import CompilerSettings, parse_around
 
@@ -214,6 +218,7 @@ class Compiling:
             comparator_devices=self.comparator_devices, t_step=self.t_step, tau=self.tau,
             around=parse_around(self.around),
             overrides=Overrides() if self.overrides is None else read_overrides(self.overrides),
+            netlist=None if self.netlist is None else read_edited(self.netlist),
         )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from cosim.verbs.calibrate.find import find_calibration
 
 Say = Callable[[str], None]
 LARGE = 500  # cells of a network whose steps are said: half a minute or so for 5,000 of them
+SAID = 5  # edits of a netlist
 LONG = 10_000  # frames of a sample that is said: a circuit simulator takes a minute or more
 
 
@@ -103,7 +104,23 @@ def compile_for(
     if settings.around:
         settings = replace(settings, fit=find_chip(process, say))
     tell("making transistors of it")
-    return compile_network(network, process, calibration, settings, origin)
+    design = compile_network(network, process, calibration, settings, origin)
+    if settings.netlist is not None:
+        say(say_edits(design))
+    return design
+
+
+def say_edits(design: Design) -> str:
+    """Return a sentence on the differences between a compiled circuit and the edited netlist in its place."""
+    assert design.settings.netlist is not None
+    name, edits = design.settings.netlist.name, design.edits
+    if not edits:
+        return f"{name}: the circuit as compiled"
+    unknown = sum(not one.followed for one in edits)
+    rest = f"; and {more} more" if (more := len(edits) - SAID) > 0 else ""
+    blind = f"; the behavioral equations follow all but {unknown} of them" if unknown else ""
+    count = f"{len(edits)} edit{'s' if len(edits) > 1 else ''}"
+    return f"{name}: {count}: {'; '.join(map(str, edits[:SAID]))}{rest}{blind}"
 
 
 def teller(network: Network, say: Say) -> Say:

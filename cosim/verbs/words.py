@@ -89,6 +89,7 @@ WORDS = {
     "cosim": Word("cosim"),
     "design": Word("design"),
     "devices": Word("transistors that vary"),
+    "edits": Word("edits of the netlist", lambda value: "; ".join(value) if isinstance(value, list) else show(value)),  # pyright: ignore
     "engine": Word("engine"),
     "gate_area_um2": Word("gates' area", _area),
     "gmin": Word("least conductance", _in("S")),
@@ -104,6 +105,7 @@ WORDS = {
     "mismatch_dl": Word("added to a drawn length for mismatch", _in("um", 1e6)),
     "mismatch_dw": Word("added to a drawn width for mismatch", _in("um", 1e6)),
     "name": Word("name of the model"),
+    "netlist": Word("edited netlist"),
     "network": Word("network"),
     "nfet": Word("n transistors"),
     "options": Word("options"),

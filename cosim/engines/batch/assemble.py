@@ -16,6 +16,7 @@ from cosim.engines.batch.circuit import (
     SparsityPattern,
     TabulatedDevice,
     Unsupported,
+    check_driven,
     devices_of,
     nets_of,
     symbolic_lu,
@@ -58,6 +59,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
     """
     devices = devices_of(elements)
     nets = nets_of(elements, devices)
+    check_driven(elements, nets)
     net = {name: index for index, name in enumerate(nets.names)}
     sources = [element for element in elements if isinstance(element, Source)]
     source = {element.name: index for index, element in enumerate(sources)}
@@ -116,7 +118,7 @@ def _matrix_places(matrix: MatrixLayout, name: str, values: NDArray[Any]) -> NDA
 
 
 def _linear_matrix(matrix: MatrixLayout, pairs: Whole, values: Array) -> Array:
-    """Return the entries of capacitors, F, or resistors, S, in the matrix: positive on the diagonal, negative off it."""
+    """Return the entries of capacitors, F, or resistors, S, in the matrix: positive on the diagonal, else negative."""
     found = np.zeros(matrix.size + SPARE)
     for column, sign in zip(range(2, 6), (1.0, -1.0, -1.0, 1.0), strict=True):
         np.add.at(found, pairs[:, column], sign * values)

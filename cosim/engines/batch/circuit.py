@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 
 class FlatCircuit(NamedTuple):
-    """A flat circuit of the batched engine in two parts: the sources of its top level, and all other elements.
+    """A flat circuit of the batched engine in two parts: its sources, and all other elements.
 
     Benches whose other elements are equal share one tuple of them.
     """
@@ -59,7 +59,7 @@ class RecentValues(Generic[Key, Value]):
         return value
 
 
-_flats: RecentValues[Circuit, tuple[Element, ...]] = RecentValues(2)
+_flats: RecentValues[Circuit, FlatCircuit] = RecentValues(2)
 
 
 def split_sources(circuit: Circuit) -> tuple[Circuit, tuple[Source, ...]]:
@@ -75,7 +75,14 @@ def split_sources(circuit: Circuit) -> tuple[Circuit, tuple[Source, ...]]:
 def flatten(circuit: Circuit) -> FlatCircuit:
     """Return a circuit without subcircuits, as the batched engine simulates it."""
     undriven, sources = split_sources(circuit)
-    return FlatCircuit(_flats.of(undriven, lambda one: one.flat().elements), sources)
+    shared, inner = _flats.of(undriven, _flatten)
+    return FlatCircuit(shared, (*inner, *sources))
+
+
+def _flatten(circuit: Circuit) -> FlatCircuit:
+    """Return a circuit without sources at its top level as a flat one; those of its subcircuits are its sources."""
+    rest, sources = split_sources(circuit.flat())
+    return FlatCircuit(rest.elements, sources)
 
 
 Whole = NDArray[np.int64]
@@ -229,6 +236,21 @@ def nets_of(elements: Sequence[Element], devices: Sequence[TabulatedDevice]) -> 
                 row[other], paths[other] = own, (*paths[net], (source, sign))
                 waiting.append((other, source))
     return Nets(tuple(names), row, paths)
+
+
+def check_driven(elements: Sequence[Element], nets: Nets) -> None:
+    """Raise Unsupported for a net on which there are only gates, bulks and capacitors: leakage sets its voltage."""
+    driven = {-1}
+    for element in elements:
+        match element:
+            case Mos(_, drain, _, source):
+                driven |= {nets.row[drain], nets.row[source]}
+            case Capacitor():
+                pass
+            case _:
+                driven |= {nets.row[net] for net in _ends(element)}
+    if floating := next((net for net, row in nets.row.items() if row not in driven), None):
+        raise Unsupported(f"only gates and capacitors are on the net {floating}, so leakage sets its voltage")
 
 
 @dataclass

@@ -425,7 +425,7 @@ def _check_graph(design: Design) -> None:
             "it with `cosim train`"
         )
     if design.compiled is not None:
-        raise MappingError("a circuit with overrides has no derivatives; compile without `overrides`")
+        raise MappingError("a changed circuit has no derivatives; compile without `overrides` and `netlist`")
     if design.assembly.around.blocks:
         raise MappingError(
             f"{listed(design.assembly.around.blocks)} around the network have no derivatives; compile without `around`"

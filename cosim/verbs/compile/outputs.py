@@ -19,7 +19,7 @@ from cosim.circuit.dialects.dialect import START_FILE, Dialect
 from cosim.circuit.dialects.ngspice import NGSPICE, format_point
 from cosim.circuit.elements import Circuit, Mos
 from cosim.circuit.waveforms import Timing
-from cosim.compiler.design import Condition, Design, block_areas, network_hash, overrides_hash
+from cosim.compiler.design import Condition, Design, block_areas, changes_hash, network_hash
 from cosim.compiler.lower import count_zeros, has_zeros
 from cosim.compiler.mapping import CUT, LEFT_OUT, ZERO, map_parameters
 from cosim.compiler.overrides import changed_pins, changed_transistors
@@ -35,6 +35,7 @@ from cosim.units.kind import MappingRow
 
 EXERCISE_FRAMES = 8
 MOST_STARTED = 10_000  # transistors whose operating point is looked for: twice them take ngspice four times as long
+MOST_EDITS = 20  # of a netlist that a summary lists
 SLOW = (
     "What a run costs: one to two minutes of one core for 8 frames of 1,000 transistors of a foundry kit, most of it",
     "in the device models. cosim simulate runs the same in worker processes.",
@@ -113,13 +114,16 @@ def describe_form(dialect: Dialect) -> dict[str, str]:
 
 
 def _overridden(design: Design) -> dict[str, object]:
-    """Return how much overrides change of a design, and the checksum of their entries; empty without overrides."""
+    """Return what a designer changed of a design, with the checksum of overrides or netlist; empty without changes."""
     if design.compiled is None:
         return {}
+    if design.settings.netlist is not None:
+        more = (f"and {count} more",) if (count := len(design.edits) - MOST_EDITS) > 0 else ()
+        return {"edits": [*map(str, design.edits[:MOST_EDITS]), *more], "netlist": changes_hash(design)}
     return {
         "overridden_transistors": len(changed_transistors(design.compiled, design.assembly)),
         "overridden_pins": len(changed_pins(design.compiled, design.assembly)),
-        "overrides": overrides_hash(design),
+        "overrides": changes_hash(design),
     }
 
 

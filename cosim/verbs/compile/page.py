@@ -45,6 +45,10 @@ _OVERRIDDEN = (
     "W/L of transistors with the number in parallel, and currents. What the parameters became, and the calibration of "
     "the cells, are those of the circuit as compiled."
 )
+_EDITED = (
+    "What the parameters became, and the calibration of the cells, are those of the circuit as compiled. The "
+    "behavioral equations follow edits of size and bias; of other edits they know nothing."
+)
 _MAPPING = (
     "A weight: wanted, and the ratio of unit devices that was built. A threshold or level: the current wanted at the "
     "cell, and the bias current on the pin that makes it."
@@ -77,11 +81,7 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         "The network": inside.pop("The network"),
         **({} if margins is None else {"How far decisions are from their thresholds": margins_section(margins)}),
         "Area by block": (_areas(design),),
-        **(
-            {}
-            if design.compiled is None
-            else {"What --overrides change": _overridden(design.compiled, design.assembly)}
-        ),
+        **_changes(design),
         "What was lost": (*_say_unbuilt(design, summary), *_format_lost(lost)),
     }
     details = {**inside, "Cells": schematics_section(design)}
@@ -123,6 +123,25 @@ def _areas(design: Design) -> Table:
         for block, (gates, capacitors) in areas.items()
     )
     return Table(("block", "gates, um2", "share", "capacitors, um2"), rows, (1, 2, 3))
+
+
+def _changes(design: Design) -> dict[str, Blocks]:
+    """Return the section on what a designer changed, heading -> blocks; empty for a circuit as compiled."""
+    if design.settings.netlist is not None:
+        return {f"What {design.settings.netlist.name} changes": _edited(design)}
+    if design.compiled is None:
+        return {}
+    return {"What --overrides change": _overridden(design.compiled, design.assembly)}
+
+
+def _edited(design: Design) -> Blocks:
+    """Return a table of the differences between a compiled circuit and its edited netlist."""
+    if not design.edits:
+        return ("The netlist is the circuit as compiled.",)
+    note = f" These are {MOST} of {len(design.edits)}." if len(design.edits) > MOST else ""
+    rows = tuple((one.block, one.element, str(one.line or ""), one.what, one.before, one.after) for one in design.edits)
+    columns = ("subcircuit", "element", "line", "what", "compiled", "edited")
+    return (f"{_EDITED}{note}", Table(columns, rows[:MOST], (2,), tall=True, search=len(rows) > 12))
 
 
 def _overridden(compiled: Assembly, changed: Assembly) -> Blocks:

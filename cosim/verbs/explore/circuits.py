@@ -62,6 +62,7 @@ _OURS = {
     "transistors": "chips run by the behavioral model, a choice on transistors",
     "replay": "it replays one chip",
     "shard": "a circuit is judged by all of its chips; give --dask for more machines",
+    "netlist": "it compiles circuits of its own; give --overrides",
     "contributions": "give it to cosim montecarlo",
     "output": "it is the verb's own; give it before what goes to montecarlo",
 }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cosim.base.errors import InputError
 from cosim.cli.progress import say
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import RunVerb
@@ -44,6 +45,11 @@ def run(options: LayoutOptions, session: VerbSession) -> Result:
     from cosim.technology.catalog import load_technology
 
     output, compiling = options.output, options.compiling
+    if compiling.netlist is not None:
+        raise InputError(
+            "--netlist: a layout is of the compiled circuit; write new sizes into a file for --overrides, which it "
+            "draws"
+        )
     check_outputs("layout", output)
     technology = load_technology(compiling.technology, compiling.pdk_root)
     rules = drawing_of(technology)

@@ -29,6 +29,7 @@ from cosim.base.write import write_together
 from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
+from cosim.compiler.edited import EditedNetlist
 from cosim.compiler.overrides import Overrides
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings, parse_around
@@ -78,6 +79,7 @@ class _Compile:
     tau: float | None
     comparator_devices: int = 1
     overrides: Overrides = Overrides()
+    netlist: EditedNetlist | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,7 @@ def keep_trial(folder: Path, trial: Trial, technology: str, pdk_root: Path | Non
             settings.tau,
             settings.comparator_devices,
             settings.overrides,
+            settings.netlist,
         ),
         engine=trial.engine,
         plan=trial.plan,

@@ -145,7 +145,7 @@ def summary_page(
         cards=_cards(summary),
         sections=tuple(
             Section(name, blocks, sheet=name in _OWN_SHEET, detail=name not in _IN_TERMINAL)
-            for name, blocks in _sections(summary, network, study).items()
+            for name, blocks in _sections(summary, "" if design.settings.netlist else network, study).items()
         ),
         answer=answer,
         notes=tuple(note for note in notes if note),
@@ -154,12 +154,13 @@ def summary_page(
 
 def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> dict[str, Blocks]:
     """Return the sections of the page, heading -> blocks; sections without blocks are empty.
-    Without a study there are no pictures and details."""
+    network: its path; "" for an edited circuit, for which there is no advice, because what helps compiles the network
+    again. Without a study there are no pictures and details."""
 
     def drawn(blocks: Callable[[ChipStudy], Blocks]) -> Blocks:
         return () if study is None else blocks(study)
 
-    advice, verdicts = tuple(advise(summary, network)), summary.verdicts
+    advice, verdicts = tuple(advise(summary, network)) if network else (), summary.verdicts
     noise, trust = (
         tuple(chip_noise_rows(summary.noise)),
         trust_rows(summary.elsewhere, summary.undecided, summary.audit),

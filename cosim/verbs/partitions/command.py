@@ -108,5 +108,6 @@ def _refuse(compiling: Compiling) -> None:
             "--ranges-from is for networks of cosim train: a backbone's states are measured over its training data; "
             "leave it out"
         )
-    if compiling.overrides is not None:
-        raise InputError("--overrides names transistors of one circuit, and a backbone becomes several; leave it out")
+    for name, given in (("--overrides", compiling.overrides), ("--netlist", compiling.netlist)):
+        if given is not None:
+            raise InputError(f"{name} is for one circuit, and a backbone becomes several; leave it out")

@@ -63,6 +63,8 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
 
     check_json(options.json_file)
     if options.suggest is not None:
+        if options.compiling.netlist is not None:
+            raise InputError("--suggest writes overrides, and --netlist takes none; leave one of them out")
         check_suggestion(options.suggest)
         if options.json_file is not None and options.json_file.resolve() == options.suggest.resolve():
             raise InputError(f"{options.suggest}: --suggest and --json write the same file; give each its own")
