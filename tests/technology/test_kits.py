@@ -20,7 +20,9 @@ from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_opt
 from cosim.circuit.dialects.table import dialect_named
 from cosim.circuit.elements import Circuit, Source
 from cosim.circuit.waveforms import Timing
+from cosim.compiler.edited import EditedNetlist
 from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import CompilerSettings
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.process import run_bench, run_deck
 from cosim.engines.simulation.testbench import inference_bench
@@ -31,7 +33,7 @@ from cosim.technology.types import Geometry
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
 from cosim.verbs.calibrate.measure import measure_schmitt
-from cosim.verbs.compile.outputs import EXERCISE_FRAMES, format_design
+from cosim.verbs.compile.outputs import EXERCISE_FRAMES, format_design, format_netlist
 
 KITS = ("gf180mcu", "sky130")
 # The section in which n is fast and p is slow. sky130's continuous library has them the other way round than its own
@@ -164,6 +166,17 @@ def test_the_kits_own_devices_make_the_same_network(kit, make_network, run_testb
     assert 0 < states[0].mean() < 1
     mean, other = (np.trapezoid(run["vdd#branch"], run["time"]) / run["time"][-1] for run in (cards, own))
     assert other == pytest.approx(mean, rel=5e-4)
+
+
+@pytest.mark.parametrize("foundry", [False, True])
+def test_a_netlist_of_a_kit_is_read_back(kit, make_network, foundry):
+    """With sized cards, with self-cascodes, and with the foundry's devices, whose lengths may be in micrometre."""
+    network = make_network(26, widths=(3,), outputs=2, alphas=(1.0,))
+    calibration = load_calibration(shipped_path(kit.name, 8))
+    plain = compile_network(network, kit, calibration)
+    text = format_netlist(plain, dialect_named("ngspice", foundry=foundry))
+    again = compile_network(network, kit, calibration, CompilerSettings(netlist=EditedNetlist("own.sp", text)))
+    assert again.assembly == plain.assembly and again.edits == ()
 
 
 @pytest.mark.slow

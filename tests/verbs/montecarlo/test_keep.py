@@ -20,6 +20,7 @@ from cosim.technology.calibration import format_calibration, load_calibration
 from cosim.variation.draws import Gradient, VariationPlan
 from cosim.verbs.calibrate.find import shipped_path
 from cosim.verbs.common import Compiling, load_design
+from cosim.verbs.compile.outputs import format_netlist
 from cosim.verbs.montecarlo.keep import Places, keep_trial, load_trial, pack_samples
 from cosim.verbs.montecarlo.run import run_settings
 from cosim.verbs.montecarlo.trial import Trial, run_chip, trial_samples_hash
@@ -97,6 +98,7 @@ def test_a_transistor_without_a_place_is_named(trial, make_store, tmp_path):
         ("first", {"corner": "ff", "celsius": 60.0, "supply": 1.71, "i_unit": 0.8e-9, "units": 16, "tau": None}),
         ("signed_input", {"t_step": 20e-3}),
         ("first", {"overrides": OVERRIDES}),
+        ("first", {"netlist": ("(m2 v0 thresh .*) w=\\S+", "\\1 w=6u")}),
     ],
 )
 def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind, settings):
@@ -109,6 +111,10 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
     if "overrides" in options:
         (tmp_path / "own.toml").write_text(options["overrides"])
         options["overrides"] = tmp_path / "own.toml"
+    if "netlist" in options:
+        plain, _ = load_design(tmp_path / "net.npz", Compiling(**(options | {"netlist": None})))
+        (tmp_path / "own.sp").write_text(re.sub(*options["netlist"], format_netlist(plain)))
+        options["netlist"] = tmp_path / "own.sp"
     design, condition = load_design(tmp_path / "net.npz", Compiling(**options))
     x = np.random.default_rng(1).uniform(size=(4, 3, 3))
     test_set = TestSet(x, np.zeros(4, dtype=np.int64), np.array([3, 1, 2, 3]), np.arange(4))
@@ -116,9 +122,12 @@ def test_conditions_and_compile_options(make_network, make_store, tmp_path, kind
     trial = Trial(design, test_set, VariationPlan("all", 1, 2, "lhs"), timing=timing, condition=condition)
     make_store(tmp_path / "run", trial, "power<=1uW")
     keep_trial(tmp_path / "run", trial, str(options["technology"]))
+    for file in tmp_path.glob("own.*"):
+        file.unlink()  # the folder of the run has all that it needs
     again = load_trial(tmp_path / "run")
     assert again.technology == condition.technology
     assert again.timing == timing and again.design.settings.overrides == design.settings.overrides
+    assert again.design.edits == design.edits and bool(design.edits) == ("netlist" in options)
     assert run_chip(again, 1) == run_chip(trial, 1)
 
 
