@@ -342,7 +342,7 @@ class _Reader:
             case "pwl", *texts if len(texts) >= 2:
                 return self._points([values.evaluate(text) for text in texts])
             case "pulse", *texts if len(texts) == 7:
-                return self._pulses(*(values.evaluate(text) for text in texts))
+                return self._pulses([values.evaluate(text) for text in texts])
             case _:
                 raise InputError(
                     f"a source must have a number, pwl with pairs of s and value, or pulse with all seven numbers, not "
@@ -357,10 +357,9 @@ class _Reader:
         begin = () if times[0] == 0.0 else ((0.0, numbers[1]),)
         return (*begin, *zip(times, numbers[1::2], strict=True))
 
-    def _pulses(
-        self, low: float, high: float, delay: float, rise: float, fall: float, width: float, period: float
-    ) -> tuple[tuple[float, float], ...]:
-        """Return the points of SPICE's pulse, up to the end of the netlist's `.tran`."""
+    def _pulses(self, numbers: list[float]) -> tuple[tuple[float, float], ...]:
+        """Return the points of SPICE's pulse, up to the end of the netlist's `.tran`; numbers: the seven in its order."""
+        low, high, delay, rise, fall, width, period = numbers
         if self.run is None:
             raise InputError("a pulse needs the length of the run: give the netlist a .tran")
         if delay < 0 or min(rise, fall) <= 0 or width < 0 or rise + width + fall > period:

@@ -274,8 +274,8 @@ def _bias_currents(compiled: Assembly, netlist: Netlist, name: str) -> dict[str,
         if one.name not in compiled.bias_pins or not isinstance(value, float):
             pin = next(iter(compiled.bias_pins), "bias")
             raise InputError(
-                f"{name}: line {line}: at the top level there may be currents of bias pins, such as `i{pin} vdd {pin} "
-                f"1n`, and nothing else, because the verb drives all other pins; remove {one.letter}{one.name}, or put "
+                f"{name}: line {line}: at the top level there may be currents of bias pins, such as i{pin} vdd {pin} "
+                f"1n, and nothing else, because the verb drives all other pins; remove {one.letter}{one.name}, or put "
                 "it into a .subckt"
             )
         if compiled.around.feeds:
