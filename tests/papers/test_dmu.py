@@ -140,7 +140,7 @@ def test_sizes_that_are_none(bad):
 
 @pytest.mark.slow
 def test_the_line_helps_and_few_gates_suffice():
-    """By 15 points and within 3, the paper's two effects; measured 47 and 0 with this seed (docs/papers/dmu.md)."""
+    """By 15 points and within 3, the paper's two effects; measured 47 and 0 with this seed (docs/papers/tables.md)."""
     plain = train_delayed_product(ProductProblem("rnn", 0, seed=0))
     found = train_delayed_product(ProductProblem("rnn", 20, seed=0))
     assert found.accuracy() - plain.accuracy() >= 0.15

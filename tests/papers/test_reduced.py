@@ -1,6 +1,6 @@
 """The seed paper's orderings at reduced size, section 4 and appendix G: memory that is neither faded nor gated away.
 
-m = 32, r = 1, batch 32, 60 or 64 steps, seed 0; the figures of all cells are in docs/papers/cmru.md. The bounds lie
+m = 32, r = 1, batch 32, 60 or 64 steps, seed 0; the figures of all cells are in docs/papers/tables.md. The bounds lie
 between what the cells reach and chance, far from either: they are orderings, no third digit.
 """
 
