@@ -358,7 +358,7 @@ class _Reader:
         return (*begin, *zip(times, numbers[1::2], strict=True))
 
     def _pulses(self, numbers: list[float]) -> tuple[tuple[float, float], ...]:
-        """Return the points of SPICE's pulse, up to the end of the netlist's `.tran`; numbers: the seven in its order."""
+        """Return the points of SPICE's pulse up to the end of `.tran`; numbers: the seven of a pulse in their order."""
         low, high, delay, rise, fall, width, period = numbers
         if self.run is None:
             raise InputError("a pulse needs the length of the run: give the netlist a .tran")
