@@ -47,8 +47,8 @@ _RESULTS = {
     "technologies",
     "harden": "run.json harden.json harden.png harden.svg network.pt overrides.toml overrides trained.pt "
     "trained.run.toml trained_curve.csv trained_curve.svg .trained.cosim",
-    "layout": "layout.gds layout.gds.gz layout.json layout.png layout.svg lvs.sp wires.csv positions.csv couplings.csv "
-    "pins.csv area.csv resistance.csv violations.csv checks.json checks cells",
+    "layout": "layout.gds layout.gds.gz layout.json layout.png layout.svg lvs.sp hierarchy.sp wires.csv positions.csv "
+    "couplings.csv pins.csv area.csv resistance.csv violations.csv checks.json checks cells",
     "montecarlo": "run.json chips.jsonl trial.json network.npz samples.npz calibration.json summary.json "
     "contributions.json inferences chip_*",
     "power": "design.json power.json power.npz power.png inferences failed",

@@ -111,20 +111,25 @@ def run_drc(checker: Checker, gds: Path, folder: Path, table: str) -> CheckResul
     return CheckResult(table, not found, summary, found)
 
 
-def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path) -> CheckResult:
-    """Compare the layout in a GDS file with a netlist (LVS)."""
+def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path, check: str = "lvs") -> CheckResult:
+    """Compare the layout in a GDS file with a netlist (LVS).
+
+    check: `lvs` for a netlist with a line for each drawn unit; `hierarchy` for one with subcircuits, in which parallel
+    units are one transistor: then the layout's are combined as well.
+    """
     deck = checker.decks / "lvs" / "gf180mcu.lvs"
-    log = folder / "lvs.log"
+    log = folder / f"{check}.log"
+    combine = "true" if check == "hierarchy" else "false"
     options = {
-        "input": gds, "schematic": netlist, "report": folder / "layout.lvsdb",
-        "target_netlist": folder / "extracted.cir", "thr": _THREADS, "run_mode": "deep",
+        "input": gds, "schematic": netlist, "report": folder / f"{check}.lvsdb",
+        "target_netlist": folder / f"{check}.cir", "thr": _THREADS, "run_mode": "deep",
         "lvs_sub": "vss", "poly_res": "1k", "mim_cap": "2", "schematic_simplify": "true", "verbose": "false",
         "spice_net_names": "true", "spice_comments": "false", "scale": "false", "net_only": "false",
-        "top_lvl_pins": "false", "combine": "false", "purge": "false", "purge_nets": "false",
+        "top_lvl_pins": "false", "combine": combine, "purge": "false", "purge_nets": "false",
     }  # fmt: skip
     text = _run(checker, deck, options, log)
     matched = _MATCH in text and _MISMATCH not in text
-    return CheckResult("lvs", matched, "netlists match" if matched else "netlists do not match")
+    return CheckResult(check, matched, "netlists match" if matched else "netlists do not match")
 
 
 def _run(checker: Checker, deck: Path, options: dict[str, object], log: Path) -> str:

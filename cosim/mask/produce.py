@@ -10,7 +10,7 @@ squares come first, and no more of them than are needed, spread over all the mac
 
 import gzip
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from typing import Any
 from cosim.base.errors import MappingError
 from cosim.base.write import make_folder, write_together
 from cosim.circuit.deck import fold, format_number
-from cosim.circuit.elements import Circuit, Instance, Mos
+from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos
 from cosim.compiler.design import Design
 from cosim.mask.blocks import Box, Shape, nanometres
 from cosim.mask.checks import Checker, CheckResult, run_drc, run_lvs
@@ -112,7 +112,7 @@ def _squares(room: Any, wanted: float, chip: DrawnChip, sizes: Sequence[int]) ->
     return found
 
 
-GDS, NETLIST, CELLS = "layout.gds", "lvs.sp", "cells"
+GDS, NETLIST, HIERARCHY, CELLS = "layout.gds", "lvs.sp", "hierarchy.sp", "cells"
 DECKS = ("main", "antenna", "density")
 RESISTANCE = ("net", "ohm", "gate_ohm", "farad", "ampere", "delay_over_frame", "drop_over_thermal_voltage")
 _PIXELS = 1200  # of a side of the picture
@@ -140,8 +140,7 @@ class ProducedLayout:
 def make_layout(
     design: Design, folder: Path, *, supply: float, packed: bool = False, filled: bool = False
 ) -> ProducedLayout:
-    """Draw a design and write layout.gds, lvs.sp, tables of wires, pins and areas, layout.json and pictures to
-    `folder`.
+    """Draw a design; write layout.gds, two netlists for LVS, tables of wires, pins and areas, and pictures to `folder`.
 
     supply: largest supply current, A; packed: write the GDS gzipped as well; filled: add fill squares, which the table
     of wires leaves out. Raises InputError, MappingError, MissingToolError.
@@ -153,6 +152,7 @@ def make_layout(
     ports = [pin.net for pin in chip.pins]
     flat = replace(design.flat, elements=(*design.flat.elements, *chip.dummies))
     netlist = format_schematic(flat, chip.plates, ports, name, drawing)
+    hierarchy = format_hierarchy(design.assembly.circuit, chip, ports, drawing)
     drawn = read_layout(layout, drawing)
     wires = extract(drawn, drawing, design.technology.library.diffusion)
     gates = sum(one.gate_area for one in design.flat.elements if isinstance(one, Mos))
@@ -170,6 +170,7 @@ def make_layout(
     files = {
         GDS: gds,
         NETLIST: netlist.encode(),
+        HIERARCHY: hierarchy.encode(),
         WIRES: format_wires(wires, design),
         POSITIONS: format_positions(chip, design),
         "couplings.csv": table(("net", "other", "fF", "share"), coupling_rows(wires)).encode(),
@@ -213,9 +214,11 @@ def check_layout(folder: Path, checker: Checker, finished: Callable[[CheckResult
     found: list[CheckResult] = []
     place = folder / "checks"
     place.mkdir(exist_ok=True)
-    gds, netlist = folder / GDS, folder / NETLIST
-    for deck in (*DECKS, "lvs"):
-        one = run_lvs(checker, gds, netlist, place) if deck == "lvs" else run_drc(checker, gds, place, deck)
+    gds = folder / GDS
+    netlists = {"lvs": folder / NETLIST, "hierarchy": folder / HIERARCHY}
+    for deck in (*DECKS, *netlists):
+        netlist = netlists.get(deck)
+        one = run_drc(checker, gds, place, deck) if netlist is None else run_lvs(checker, gds, netlist, place, deck)
         found.append(one)
         finished(one)
     rows = [(each.check, one.rule, one.x, one.y, one.text) for each in found for one in each.violations]
@@ -302,14 +305,65 @@ def format_schematic(
     for element in circuit.elements:
         if not isinstance(element, Mos):
             continue
-        nets = " ".join(map(label_of, (element.drain, element.gate, element.source, element.bulk)))
-        size = " ".join(f"{key}={nanometres(value) / 1000:g}u" for key, value in (("w", element.w), ("l", element.l)))
         for k in range(element.m):
-            lines.append(f"m{label_of(element.name)}_u{k} {nets} {drawing.mos[element.polarity]} {size}")
+            lines.append(f"m{label_of(element.name)}_u{k} {_transistor(element, drawing)}")
     for plate in plates:
-        x1, y1, x2, y2 = plate.box
-        farad = format_number(plate.capacitor.value)
         nets = f"{label_of(plate.net)} {label_of(plate.rail)}"
-        size = f"w={(x2 - x1) / 1000:g}u l={(y2 - y1) / 1000:g}u c={farad}"
-        lines.append(f"c{label_of(plate.capacitor.name)} {nets} {drawing.capacitor} {size}")
+        lines.append(f"c{label_of(plate.capacitor.name)} {nets} {_capacitor(plate, drawing)}")
     return "\n".join([*lines, f".ends {name}"]) + "\n"
+
+
+def format_hierarchy(circuit: Circuit, chip: DrawnChip, ports: Sequence[str], drawing: DrawingRules) -> str:
+    """Return the netlist for LVS with the circuit's own subcircuits, in the foundry's devices.
+
+    Parallel units are one transistor with m, and the dummy units of the drawn chip stand at the top.
+    """
+    plates = {plate.capacitor.name: plate for plate in chip.plates}
+    of_block: dict[str, dict[str, Plate]] = {}
+    blocks = {block.name: block for block in circuit.subcircuits}
+    waiting = [(one.name, one.subcircuit) for one in circuit.elements if isinstance(one, Instance)]
+    while waiting:  # the first instance of a subcircuit stands for all: a plate's size follows from value and rail
+        path, name = waiting.pop()
+        if name in of_block:
+            continue
+        inside = blocks[name].elements
+        of_block[name] = {one.name: plates[f"{path}.{one.name}"] for one in inside if isinstance(one, Capacitor)}
+        waiting += [(f"{path}.{one.name}", one.subcircuit) for one in inside if isinstance(one, Instance)]
+    lines = [f"* {chip.name}, with the subcircuits of its netlist", ".global vss"]
+    for block in circuit.subcircuits:
+        lines += [
+            *fold(f".subckt {block.name} {' '.join(map(label_of, block.ports))}"),
+            *_statements(block.elements, of_block.get(block.name, {}), drawing),
+            f".ends {block.name}",
+        ]
+    lines += fold(f".subckt {chip.name} {' '.join(map(label_of, ports))}")
+    lines += _statements((*circuit.elements, *chip.dummies), {}, drawing)
+    return "\n".join([*lines, f".ends {chip.name}"]) + "\n"
+
+
+def _statements(elements: Iterable[Element], plates: Mapping[str, Plate], drawing: DrawingRules) -> Iterator[str]:
+    """Yield the lines of a subcircuit's elements for LVS. plates: name of a capacitor -> how it is drawn."""
+    for element in elements:
+        match element:
+            case Mos(name):
+                yield from fold(f"m{label_of(name)} {_transistor(element, drawing)} m={element.m}")
+            case Instance(name, nets, subcircuit):
+                yield from fold(f"x{name} {' '.join(map(label_of, nets))} {subcircuit}")
+            case Capacitor(name, a, b):
+                yield f"c{name} {label_of(a)} {label_of(b)} {_capacitor(plates[name], drawing)}"
+            case _:
+                raise MappingError(f"{element.letter}{element.name} cannot be drawn; leave it out of the netlist")
+
+
+def _transistor(mos: Mos, drawing: DrawingRules) -> str:
+    """Return nets, model and size of one unit of a transistor as LVS reads them."""
+    nets = " ".join(map(label_of, (mos.drain, mos.gate, mos.source, mos.bulk)))
+    size = " ".join(f"{key}={nanometres(value) / 1000:g}u" for key, value in (("w", mos.w), ("l", mos.l)))
+    return f"{nets} {drawing.mos[mos.polarity]} {size}"
+
+
+def _capacitor(plate: Plate, drawing: DrawingRules) -> str:
+    """Return model, size and value of a drawn capacitor as LVS reads them."""
+    x1, y1, x2, y2 = plate.box
+    size = f"w={(x2 - x1) / 1000:g}u l={(y2 - y1) / 1000:g}u"
+    return f"{drawing.capacitor} {size} c={format_number(plate.capacitor.value)}"

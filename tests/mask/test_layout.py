@@ -3,6 +3,7 @@
 The decks of the foundry run on them where its kit and the klayout application are installed.
 """
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +19,12 @@ from cosim.cells.quantiser import quantiser, quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.schmitt import schmitt
 from cosim.circuit.elements import GROUND, Circuit, Instance, Mos
+from cosim.compiler.passes import compile_network
 from cosim.mask.checks import Checker, find_application, find_checker, read_violations, run_drc, run_lvs
 from cosim.mask.chip import draw_chip, drawing_of
 from cosim.mask.extract import by_net, extract
 from cosim.mask.gds import _connect, gds_bytes, geometry, label_of, layout_of, read_layout
-from cosim.mask.produce import format_schematic
+from cosim.mask.produce import format_schematic, make_layout
 from cosim.mask.record import check_units
 from cosim.technology.catalog import load_technology
 
@@ -65,6 +67,27 @@ def test_every_unit_is_that_of_the_netlist(name, gf180mcu):
     assert checked.passed, checked.summary
     assert len(drawn.units) == sum(mos.m for mos in (*circuit.elements, *chip.dummies))
     assert not [net for net in drawn.boxes if "$" in net]  # no wire that nobody named
+
+
+def test_the_netlist_with_subcircuits_is_that_of_the_units(gf180mcu, gf180mcu_calibration, make_network, tmp_path):
+    """klayout reads both, flat and with parallel devices combined; a width that differs in one cell is found."""
+    db = pytest.importorskip("klayout.db")
+    design = compile_network(make_network(26, widths=(3,), outputs=2, alphas=(1.0,)), gf180mcu, gf180mcu_calibration)
+    make_layout(design, tmp_path, supply=1e-7)
+
+    def read(text):
+        (tmp_path / "read.sp").write_text(text)
+        found = db.Netlist()
+        found.read(str(tmp_path / "read.sp"), db.NetlistSpiceReader())
+        found.flatten()
+        found.combine_devices()
+        return found
+
+    units, nested = ((tmp_path / name).read_text() for name in ("lvs.sp", "hierarchy.sp"))
+    assert nested.count(".subckt") > 5 and nested.count("m=") < units.count("\nm")
+    assert db.NetlistComparer().compare(read(units), read(nested))
+    wider = re.sub(r"(\.subckt schmitt_clocked(?:.*\n)*?m2 .*) w=\S+", r"\1 w=7u", nested, count=1)
+    assert wider != nested and not db.NetlistComparer().compare(read(units), read(wider))
 
 
 def test_two_switches_on_one_source_are_drawn(gf180mcu):
