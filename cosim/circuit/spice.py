@@ -10,6 +10,7 @@
     r1 out 0 10meg
     ib in 0 dc {bias}                          dc, pwl(...) and pulse(...)
     .tran 1u 1m
+    .meas tran rise when v(out)=0.5 rise=1     see cosim.circuit.measures
 
 What is not understood is refused with the number of its line; nothing is left out silently. Models are those of the
 technology, whatever the name of a card says beyond the device: the size is what `w` and `l` say. A parameter of a
@@ -21,13 +22,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from cosim.base.bounds import Bounds
 from cosim.base.errors import InputError, MappingError
 from cosim.base.text import listed, shown
-from cosim.circuit.bench import Tran
+from cosim.circuit.bench import Probe, Tran
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Mos, Resistor, Source, Subcircuit
+from cosim.circuit.measures import Measure, parse_measure, signals_of
 from cosim.technology.foundry import Parameters, device_cards, is_subcircuit
 from cosim.technology.types import POLARITIES, Polarity, Technology
 
@@ -39,10 +42,12 @@ _MOST = 1_000_000  # transistors of a flat circuit
 _POINTS = 100_000  # of a source
 _NAME = re.compile(r"[a-z0-9_]{1,200}")
 _WORD = re.compile(r"[^\s=(),{}']+=(?:'[^']*'|\{[^}]*\}|[^\s,]+)|'[^']*'|\{[^}]*\}|[^\s=(),{}']+")
+_MEASURE = re.compile(r"\.meas(ure)?\s+(?=\S)")
 _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
 _DIFFUSION = ("ad", "as", "pd", "ps")
-_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran and .end"
+_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .meas and .end"
+_MEASURES = 1000
 _ELSEWHERE = {
     **dict.fromkeys((".lib", ".include", ".inc", ".model"), "the technology gives the transistors' models"),
     **dict.fromkeys((".options", ".option"), "cosim sets the simulator's accuracy"),
@@ -75,13 +80,15 @@ class Netlist:
     """A netlist that was read.
 
     circuit: what it says; lines: (subcircuit as the netlist calls it, "" for the top level; name of an element with its
-    letter) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist calls it; run: its `.tran`.
+    letter) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist calls it; run: its `.tran`;
+    measures: its `.meas`, in order.
     """
 
     circuit: Circuit
     lines: Mapping[tuple[str, str], int]
     blocks: Mapping[str, str]
     run: Tran | None = None
+    measures: tuple[Measure, ...] = ()
 
 
 def read_netlist(
@@ -106,6 +113,7 @@ class _Reader:
     def __init__(self, text: str, where: str, technology: Technology, given: Mapping[str, float]) -> None:
         self.where, self.technology = where, technology
         self.blocks, self.top, self.run_texts = dict[str, _Block](), _Block("", 0), _Statement(0, (), {})
+        self.measures = list[_Statement]()
         self._sort(_statements(text, where))
         if unknown := sorted(given.keys() - self.top.parameters.keys()):
             known = listed(sorted(self.top.parameters)) if self.top.parameters else "none"
@@ -135,7 +143,7 @@ class _Reader:
             circuit = Circuit(self.where, tuple(one for _, one in found), elements)
         except MappingError as error:
             raise InputError(str(error)) from None
-        return Netlist(circuit, self.lines, blocks, self.run)
+        return Netlist(circuit, self.lines, blocks, self.run, self._measures(circuit))
 
     def refuse(self, line: int, problem: str) -> InputError:
         """Return the error for a line of the netlist."""
@@ -159,6 +167,8 @@ class _Reader:
                     block.parameters |= one.fields
                 case ".tran", (_, *_) if block is self.top:
                     self.run_texts = one
+                case ".meas", (_,) if block is self.top and len(self.measures) < _MEASURES:
+                    self.measures.append(one)
                 case ".end", ():
                     break
                 case _ if word[0] in "mxcrvi" and len(word) > 1:
@@ -297,7 +307,9 @@ class _Reader:
                 f"{shown(called)}"
             )
         if unknown := sorted(one.fields.keys() - block.parameters.keys()):
-            raise InputError(f"{called} must have the parameter {unknown[0]}; it has {listed(sorted(block.parameters))}")
+            raise InputError(
+                f"{called} must have the parameter {unknown[0]}; it has {listed(sorted(block.parameters))}"
+            )
         if len(nets) != len(block.ports):
             ports = " ".join(block.ports)
             raise InputError(f"x{name} must have {len(block.ports)} nets, for {called}'s {ports}, not {len(nets)}")
@@ -345,7 +357,7 @@ class _Reader:
 
     def _points(self, numbers: list[float]) -> tuple[tuple[float, float], ...]:
         times = numbers[::2]
-        rising = all(a < b for a, b in zip(times, times[1:], strict=False))
+        rising = all(a < b for a, b in pairwise(times))
         if len(numbers) % 2 or not rising or times[0] < 0 or len(times) > _POINTS:
             raise InputError(f"pwl must have pairs of a time and a value, at most {_POINTS}, at rising times from 0 on")
         begin = () if times[0] == 0.0 else ((0.0, numbers[1]),)
@@ -367,6 +379,20 @@ class _Reader:
         for k in range(count):
             points |= {delay + k * period + time: value for time, value in shape}
         return tuple(sorted(points.items()))
+
+    def _measures(self, circuit: Circuit) -> tuple[Measure, ...]:
+        """Return the measures of the netlist, whose signals must be in the circuit."""
+        if self.measures and self.run is None:
+            raise self.refuse(self.measures[0].line, "a measure needs a run: give the netlist a .tran")
+        found, probes = dict[str, Measure](), signals_of(circuit) if self.measures else frozenset[Probe]()
+        for one in self.measures:
+            assert self.run is not None
+            try:
+                measure = parse_measure(one.words[1], self.parameters, tuple(found), self.run.end, probes)
+            except InputError as error:
+                raise self.refuse(one.line, str(error)) from None
+            found[measure.name] = measure
+        return tuple(found.values())
 
     def _tran(self, one: _Statement) -> Tran:
         """Return the analysis of a `.tran`: longest step and end."""
@@ -404,6 +430,9 @@ def _statements(text: str, where: str) -> Iterator[_Statement]:
             raise InputError(f"{where}: line {number}: a line that begins with + must follow another one")
     for number, parts in joined:
         line = re.sub(r"\s*=\s*", "=", " ".join(parts))
+        if measure := _MEASURE.match(line):
+            yield _Statement(number, (".meas", line[measure.end() :]), {})
+            continue
         found = list(_WORD.finditer(line))
         ends = [0, *(one.end() for one in found)]
         starts = [*(one.start() for one in found), len(line)]
