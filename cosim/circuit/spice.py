@@ -165,9 +165,13 @@ class _Reader:
                     block = self.top
                 case ".param", () if one.fields:
                     block.parameters |= one.fields
-                case ".tran", (_, *_) if block is self.top:
+                case ".tran" | ".meas", (_, *_) if block is not self.top:
+                    raise self.refuse(one.line, f"{word} must stand outside of the subcircuit {block.name}; move it")
+                case ".tran", (_, *_) if self.run_texts.words:
+                    raise self.refuse(one.line, f".tran must be given once; line {self.run_texts.line} has one, too")
+                case ".tran", (_, *_):
                     self.run_texts = one
-                case ".meas", (_,) if block is self.top and len(self.measures) < _MEASURES:
+                case ".meas", (_,) if len(self.measures) < _MEASURES:
                     self.measures.append(one)
                 case ".end", ():
                     break
