@@ -28,7 +28,7 @@ from typing import NamedTuple
 from cosim.base.bounds import Bounds
 from cosim.base.errors import InputError, MappingError
 from cosim.base.text import listed, shown
-from cosim.circuit.bench import Probe, Tran
+from cosim.circuit.bench import Tran
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Mos, Resistor, Source, Subcircuit
 from cosim.circuit.measures import Measure, parse_measure, signals_of
 from cosim.technology.foundry import Parameters, device_cards, is_subcircuit
@@ -47,7 +47,6 @@ _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
 _DIFFUSION = ("ad", "as", "pd", "ps")
 _REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .meas and .end"
-_MEASURES = 1000
 _ELSEWHERE = {
     **dict.fromkeys((".lib", ".include", ".inc", ".model"), "the technology gives the transistors' models"),
     **dict.fromkeys((".options", ".option"), "cosim sets the simulator's accuracy"),
@@ -111,9 +110,8 @@ class _Reader:
     """A reader of one netlist: its blocks as they stand in the text, and the subcircuits made of them so far."""
 
     def __init__(self, text: str, where: str, technology: Technology, given: Mapping[str, float]) -> None:
-        self.where, self.technology = where, technology
+        self.where, self.technology, self.measures = where, technology, list[_Statement]()
         self.blocks, self.top, self.run_texts = dict[str, _Block](), _Block("", 0), _Statement(0, (), {})
-        self.measures = list[_Statement]()
         self._sort(_statements(text, where))
         if unknown := sorted(given.keys() - self.top.parameters.keys()):
             known = listed(sorted(self.top.parameters)) if self.top.parameters else "none"
@@ -171,7 +169,7 @@ class _Reader:
                     raise self.refuse(one.line, f".tran must be given once; line {self.run_texts.line} has one, too")
                 case ".tran", (_, *_):
                     self.run_texts = one
-                case ".meas", (_,) if len(self.measures) < _MEASURES:
+                case ".meas", (_,):
                     self.measures.append(one)
                 case ".end", ():
                     break
@@ -352,7 +350,7 @@ class _Reader:
             case "pwl", *texts if len(texts) >= 2:
                 return self._points([values.evaluate(text) for text in texts])
             case "pulse", *texts if len(texts) == 7:
-                return self._pulses(*(values.evaluate(text) for text in texts))
+                return self._pulses([values.evaluate(text) for text in texts])
             case _:
                 raise InputError(
                     f"a source must have a number, pwl with pairs of s and value, or pulse with all seven numbers, not "
@@ -367,10 +365,9 @@ class _Reader:
         begin = () if times[0] == 0.0 else ((0.0, numbers[1]),)
         return (*begin, *zip(times, numbers[1::2], strict=True))
 
-    def _pulses(
-        self, low: float, high: float, delay: float, rise: float, fall: float, width: float, period: float
-    ) -> tuple[tuple[float, float], ...]:
-        """Return the points of SPICE's pulse, up to the end of the netlist's `.tran`."""
+    def _pulses(self, numbers: list[float]) -> tuple[tuple[float, float], ...]:
+        """Return the points of SPICE's pulse, from its seven numbers, up to the end of the netlist's `.tran`."""
+        low, high, delay, rise, fall, width, period = numbers
         if self.run is None:
             raise InputError("a pulse needs the length of the run: give the netlist a .tran")
         if delay < 0 or min(rise, fall) <= 0 or width < 0 or rise + width + fall > period:
@@ -386,11 +383,12 @@ class _Reader:
 
     def _measures(self, circuit: Circuit) -> tuple[Measure, ...]:
         """Return the measures of the netlist, whose signals must be in the circuit."""
-        if self.measures and self.run is None:
+        if not self.measures:
+            return ()
+        if self.run is None:
             raise self.refuse(self.measures[0].line, "a measure needs a run: give the netlist a .tran")
-        found, probes = dict[str, Measure](), signals_of(circuit) if self.measures else frozenset[Probe]()
+        found, probes = dict[str, Measure](), signals_of(circuit)
         for one in self.measures:
-            assert self.run is not None
             try:
                 measure = parse_measure(one.words[1], self.parameters, tuple(found), self.run.end, probes)
             except InputError as error:

@@ -5,7 +5,7 @@
 * turn say where between their inputs it lies: late behind late before = tau ln(x / (step - x)).
 * Written anew from T. Kobayashi et al., A current-controlled latch sense amplifier and a static power-saving input
 * buffer for low-power architecture, IEEE J. Solid-State Circuits 28 (1993) 523.
-.param supply=0.6 middle=0.5 span=20m period=1m tau=12u
+.param supply=0.8 middle=0.5 span=20m period=1m tau=24u
 vdd vdd 0 {supply}
 vclk clk 0 pulse(0 {supply} {period/2} 2u 2u {0.49*period} {period})
 vp inp 0 pwl(0 {middle-span/2} {16*period} {middle+span/2})

@@ -74,7 +74,7 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     from cosim.verbs.datasheet.outputs import chips_table, summarize_datasheet, worst_deck
     from cosim.verbs.datasheet.page import datasheet_page
     from cosim.verbs.datasheet.sheet import read_sheet
-    from cosim.verbs.datasheet.study import chip_bench, chip_records, datasheet_study, study_settings
+    from cosim.verbs.datasheet.study import chip_records, datasheet_bench, datasheet_study, study_settings
 
     output = options.output
     check_outputs(VERB, output, options.json_file)
@@ -85,7 +85,8 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     plan = VariationPlan("local", options.seed, options.chips, area=options.area)
     study = datasheet_study(sheet, options.variation, plan, options.engine, options.timeout)
     made_with = _versions(study)
-    settings = study_settings(study, simulator.write(chip_bench(study, 0, options.engine)), made_with)
+    nominal = datasheet_bench(study.circuit, study.technology, study.netlist, options.engine)
+    settings = study_settings(study, simulator.write(nominal), made_with)
     session.take_folder(VERB, output)
     store = RecordStore(output / CHIPS_FILE, settings_key(settings), chip_records(len(study.names)))
     continue_run(output / RUN_FILE, settings, store)

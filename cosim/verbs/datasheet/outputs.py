@@ -1,4 +1,4 @@
-"""What a datasheet's run writes: its figures as one record, a table of chips, and the worst chip as a deck."""
+"""Files that a datasheet's run writes: its figures as one record, a table of chips, and the worst chip as a deck."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -50,8 +50,8 @@ def datasheet_page(
             *((_mean(line), f"{line.measure.name}, mean and sigma") for line in found.lines),
         ),
         sections=(
-            Section("Over the conditions", (_conditions_table(found),)),
-            Section("Over the chips", (_chips_table(found), *_failures(found), Grid(_pictures(sheet, found, chips)))),
+            Section("Over the conditions", (_conditions_table(found), *_extremes(found))),
+            Section("Over the chips", (*_chips_tables(found), *_failures(found), Grid(_pictures(sheet, found, chips)))),
             Section("What causes the spread", _causes(study, found)),
             Section("The worst chip", _worst(found)),
             *((Section("The same chips in ngspice", _audit(found)),) if found.lines[0].audit is not None else ()),
@@ -85,12 +85,22 @@ def _conditions_table(found: DatasheetSummary) -> Table:
             _shown(line.conditions.nominal, line.measure),
             _shown(line.conditions.high, line.measure),
             _verdict(line, len(found.conditions)),
-            _at(found, line),
         )
         for line in found.lines
     )
-    head = ("measure", "min", "typ", "max", "least", "nominal", "greatest", "", "least and greatest at")
-    return Table(head, rows, (1, 2, 3, 4, 5, 6))
+    return Table(("measure", "min", "typ", "max", "least", "nominal", "greatest", "verdict"), rows, (1, 2, 3, 4, 5, 6))
+
+
+def _extremes(found: DatasheetSummary) -> tuple[Table, ...]:
+    """Return a table of the conditions in which each measure is least and greatest; none for a single condition."""
+    if len(found.conditions) == 1:
+        return ()
+    rows = tuple(
+        (line.measure.name, *(_NONE if k is None else ", ".join(found.conditions[k]) for k in places))
+        for line in found.lines
+        if (places := (line.conditions.low_at, line.conditions.high_at))
+    )
+    return (Table(("measure", "least at", "greatest at"), rows),)
 
 
 def _limits(measure: SheetMeasure) -> tuple[float | None, ...]:
@@ -104,29 +114,26 @@ def _verdict(line: MeasuredLine, conditions: int) -> str:
     return "PASS" if line.measure.is_limited else ""
 
 
-def _at(found: DatasheetSummary, line: MeasuredLine) -> str:
-    places = (line.conditions.low_at, line.conditions.high_at)
-    texts = (", ".join(found.conditions[k]) for k in places if k is not None)
-    return " | ".join(dict.fromkeys(texts))
-
-
-def _chips_table(found: DatasheetSummary) -> Table:
-    rows: list[tuple[str, ...]] = []
+def _chips_tables(found: DatasheetSummary) -> tuple[Table, Table]:
+    spread: list[tuple[str, ...]] = []
+    shares: list[tuple[str, ...]] = []
     for line in found.lines:
         measure, chips = line.measure, line.chips
         mean, sigma = chips.mean, chips.sigma_interval
         mean_ends = "" if mean is None or mean.low is None else _range(mean.low, mean.high, measure)
         sigma_ends = "" if sigma is None else _range(sigma.low, sigma.high, measure)
-        share = f"{percent(chips.yield_)} ({percent(chips.yield_interval.low)} to {percent(chips.yield_interval.high)})"
-        rows.append(
-            (
-                measure.name, _shown(mean and mean.mean, measure), mean_ends, _shown(chips.sigma, measure), sigma_ends,
-                _shown(chips.low, measure), _shown(chips.high, measure),
-                share if measure.is_limited or chips.missing else "",
-            )
-        )  # fmt: skip
-    head = ("measure", "mean", "its interval", "sigma", "its interval", "least", "greatest", "yield, its interval")
-    return Table(head, tuple(rows), (1, 3, 5, 6))
+        row = (_shown(mean and mean.mean, measure), mean_ends, _shown(chips.sigma, measure), sigma_ends)
+        spread.append((measure.name, *row))
+        ends = (_shown(chips.low, measure), _shown(chips.high, measure))
+        counted = (f"{chips.passed} of {chips.chips + chips.missing}", percent(chips.yield_))
+        between = f"{percent(chips.yield_interval.low)} to {percent(chips.yield_interval.high)}"
+        shares.append((measure.name, *ends, *counted, between))
+    return (
+        Table(("measure", "mean", "its interval", "sigma", "its interval"), tuple(spread), (1, 3)),
+        Table(
+            ("measure", "least", "greatest", "keep the limits", "yield", "its interval"), tuple(shares), (1, 2, 3, 4)
+        ),
+    )
 
 
 def _range(low: float, high: float | None, measure: SheetMeasure) -> str:
@@ -224,7 +231,7 @@ def _worst(found: DatasheetSummary) -> tuple[Block, ...]:
         "datasheet_worst.sp, has its deviations in its transistors and prints the same measures: "
         "ngspice -b datasheet_worst.sp"
     )
-    return text, Table(("measure", "value", ""), rows, (1,))
+    return text, Table(("measure", "value", "verdict"), rows, (1,))
 
 
 def _audit(found: DatasheetSummary) -> tuple[Block, ...]:

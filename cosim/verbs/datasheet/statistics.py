@@ -4,9 +4,10 @@ mean         Student's interval
 sigma        of a normal distribution: s sqrt((n - 1) / chi^2), exact for one; the page says so
 yield        Clopper and Pearson, Biometrika 26 (1934) 404: exact for independent chips
 causes       a linear regression of the measure on the drawn deviations z, independent and normal with sigma 1:
-             y = y0 + sum b_j z_j + rest. The share of z_j is (b_j^2 - its standard error^2) / var(y), without bias;
-             a transistor's is the sum of those of its threshold and its current factor. The rest, 1 - adjusted R^2, is
-             what no straight line explains. N. Draper, H. Smith, Applied Regression Analysis (1998), chapters 4 and 5.
+             y = y0 + sum b_j z_j + rest, var(y) = sum b_j^2 + var(rest). The share of z_j is b_j^2 over that, where
+             b_j^2 is estimated without bias, less its standard error squared; a transistor's is the sum of those of its
+             threshold and its current factor. The rest is what no straight line explains.
+             N. Draper, H. Smith, Applied Regression Analysis (1998), chapters 4 and 5.
 
 A chip without a value of a measure, such as a crossing that never comes, fails; it is no part of mean and sigma.
 """
@@ -174,6 +175,8 @@ def causes_of(names: Sequence[str], normal: Array, values: Sequence[float | None
     slopes, shares = np.zeros(z.shape[1]), np.zeros(z.shape[1])
     slopes[moving] = solution[1:]
     shares[moving] = solution[1:] ** 2 - errors[1:]
+    whole = max(float(shares.sum()), 0.0) + residual
+    shares /= whole
     found = dict[str, list[int]]()
     for k, name in enumerate(names):
         found.setdefault(name, []).append(k)
@@ -184,7 +187,7 @@ def causes_of(names: Sequence[str], normal: Array, values: Sequence[float | None
         )
         for name, places in found.items()
     ]  # fmt: skip
-    return SpreadCauses(tuple(sorted(causes, key=lambda one: (-one.share, one.name))), max(min(residual, 1.0), 0.0))
+    return SpreadCauses(tuple(sorted(causes, key=lambda one: (-one.share, one.name))), residual / whole)
 
 
 def yield_of(measures: Sequence[SheetMeasure], chips: Sequence[Mapping[str, float | None]]) -> DatasheetYield:

@@ -281,8 +281,9 @@ def chip_records(measures: int) -> RecordFormat[DatasheetChip]:
 def study_settings(study: DatasheetStudy, deck: str, made_with: dict[str, str]) -> Settings:
     """Return what a study's chips depend on, as JSON has it.
 
-    deck: text of chip 0 for the engine, of which the hash counts; made_with: name of each simulator -> its version.
+    deck: text of the circuit for the engine, of which the hash counts; made_with: simulator -> its version.
     """
+    technology = study.technology
     return {
         "engine": study.engine,
         "deck": checksum(deck.encode()),
@@ -291,6 +292,7 @@ def study_settings(study: DatasheetStudy, deck: str, made_with: dict[str, str]) 
         "seed": study.plan.seed,
         "chips": study.plan.chips,
         "area": study.plan.area,
-        "devices": [one.name for one in study.devices],
+        "devices": len(study.devices),
+        "spreads": checksum(repr((study.devices, technology.nfet.spread_vt, technology.pfet.spread_vt)).encode()),
         "made_with": made_with,
     }
