@@ -235,6 +235,8 @@ class Circuit:
 
         An inner net `latch` of that cell is `xnetwork.xcell.latch`, as simulators that flatten a hierarchy name it.
         """
+        if not self.subcircuits and not any(isinstance(element, Instance) for element in self.elements):
+            return self
         blocks = {block.name: block for block in self.subcircuits}
         return Circuit(self.title, (), tuple(_flatten(self.elements, blocks, _Scope())))
 

@@ -10,6 +10,7 @@
     r1 out 0 10meg
     ib in 0 dc {bias}                          dc, pwl(...) and pulse(...)
     .tran 1u 1m
+    .meas tran rise when v(out)=0.5 rise=1     see cosim.circuit.measures
 
 What is not understood is refused with the number of its line; nothing is left out silently. Models are those of the
 technology, whatever the name of a card says beyond the device: the size is what `w` and `l` say. A parameter of a
@@ -29,6 +30,7 @@ from cosim.base.errors import InputError, MappingError
 from cosim.base.text import listed, shown
 from cosim.circuit.bench import Tran
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Mos, Resistor, Source, Subcircuit
+from cosim.circuit.measures import Measure, parse_measure, signals_of
 from cosim.technology.foundry import Parameters, device_cards, is_subcircuit
 from cosim.technology.types import POLARITIES, Polarity, Technology
 
@@ -40,10 +42,11 @@ _MOST = 1_000_000  # transistors of a flat circuit
 _POINTS = 100_000  # of a source
 _NAME = re.compile(r"[a-z0-9_]{1,200}")
 _WORD = re.compile(r"[^\s=(),{}']+=(?:'[^']*'|\{[^}]*\}|[^\s,]+)|'[^']*'|\{[^}]*\}|[^\s=(),{}']+")
+_MEASURE = re.compile(r"\.meas(ure)?\s+(?=\S)")
 _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
 _DIFFUSION = ("ad", "as", "pd", "ps")
-_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran and .end"
+_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .meas and .end"
 _ELSEWHERE = {
     **dict.fromkeys((".lib", ".include", ".inc", ".model"), "the technology gives the transistors' models"),
     **dict.fromkeys((".options", ".option"), "cosim sets the simulator's accuracy"),
@@ -77,13 +80,14 @@ class Netlist:
 
     circuit: what it says; lines: (subcircuit as the netlist calls it, "" for the top level; name of an element with its
     letter, or "" for the subcircuit itself) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist
-    calls it; run: its `.tran`.
+    calls it; run: its `.tran`; measures: its `.meas`, in order.
     """
 
     circuit: Circuit
     lines: Mapping[tuple[str, str], int]
     blocks: Mapping[str, str]
     run: Tran | None = None
+    measures: tuple[Measure, ...] = ()
 
 
 def read_netlist(
@@ -106,7 +110,7 @@ class _Reader:
     """A reader of one netlist: its blocks as they stand in the text, and the subcircuits made of them so far."""
 
     def __init__(self, text: str, where: str, technology: Technology, given: Mapping[str, float]) -> None:
-        self.where, self.technology = where, technology
+        self.where, self.technology, self.measures = where, technology, list[_Statement]()
         self.blocks, self.top, self.run_texts = dict[str, _Block](), _Block("", 0), _Statement(0, (), {})
         self._sort(_statements(text, where))
         if unknown := sorted(given.keys() - self.top.parameters.keys()):
@@ -137,7 +141,7 @@ class _Reader:
             circuit = Circuit(self.where, tuple(one for _, one in found), elements)
         except MappingError as error:
             raise InputError(str(error)) from None
-        return Netlist(circuit, self.lines, blocks, self.run)
+        return Netlist(circuit, self.lines, blocks, self.run, self._measures(circuit))
 
     def refuse(self, line: int, problem: str) -> InputError:
         """Return the error for a line of the netlist."""
@@ -161,8 +165,14 @@ class _Reader:
                     block = self.top
                 case ".param", () if one.fields:
                     block.parameters |= one.fields
-                case ".tran", (_, *_) if block is self.top:
+                case ".tran" | ".meas", (_, *_) if block is not self.top:
+                    raise self.refuse(one.line, f"{word} must stand outside of the subcircuit {block.name}; move it")
+                case ".tran", (_, *_) if self.run_texts.words:
+                    raise self.refuse(one.line, f".tran must be given once; line {self.run_texts.line} has one, too")
+                case ".tran", (_, *_):
                     self.run_texts = one
+                case ".meas", (_,):
+                    self.measures.append(one)
                 case ".end", ():
                     break
                 case _ if word[0] in "mxcrvi" and len(word) > 1:
@@ -358,7 +368,7 @@ class _Reader:
         return (*begin, *zip(times, numbers[1::2], strict=True))
 
     def _pulses(self, numbers: list[float]) -> tuple[tuple[float, float], ...]:
-        """Return the points of SPICE's pulse up to the end of `.tran`; numbers: the seven of a pulse in their order."""
+        """Return the points of SPICE's pulse, from its seven numbers, up to the end of the netlist's `.tran`."""
         low, high, delay, rise, fall, width, period = numbers
         if self.run is None:
             raise InputError("a pulse needs the length of the run: give the netlist a .tran")
@@ -372,6 +382,21 @@ class _Reader:
         for k in range(count):
             points |= {delay + k * period + time: value for time, value in shape}
         return tuple(sorted(points.items()))
+
+    def _measures(self, circuit: Circuit) -> tuple[Measure, ...]:
+        """Return the measures of the netlist, whose signals must be in the circuit."""
+        if not self.measures:
+            return ()
+        if self.run is None:
+            raise self.refuse(self.measures[0].line, "a measure needs a run: give the netlist a .tran")
+        found, probes = dict[str, Measure](), signals_of(circuit)
+        for one in self.measures:
+            try:
+                measure = parse_measure(one.words[1], self.parameters, tuple(found), self.run.end, probes)
+            except InputError as error:
+                raise self.refuse(one.line, str(error)) from None
+            found[measure.name] = measure
+        return tuple(found.values())
 
     def _tran(self, one: _Statement) -> Tran:
         """Return the analysis of a `.tran`: longest step and end."""
@@ -409,6 +434,9 @@ def _statements(text: str, where: str) -> Iterator[_Statement]:
             raise InputError(f"{where}: line {number}: a line that begins with + must follow another one")
     for number, parts in joined:
         line = re.sub(r"\s*=\s*", "=", " ".join(parts))
+        if measure := _MEASURE.match(line):
+            yield _Statement(number, (".meas", line[measure.end() :]), {})
+            continue
         found = list(_WORD.finditer(line))
         ends = [0, *(one.end() for one in found)]
         starts = [*(one.start() for one in found), len(line)]

@@ -42,6 +42,7 @@ GROUPS = {  # heading of the help text -> verb -> what it does
     "Technologies and cells": {
         "characterize": "Sweep a cell: ideal, as drawn, calibrated.",
         "calibrate": "Measure a technology's cells and write its calibration.",
+        "datasheet": "Measure any MOS netlist over conditions and chips.",
     },
     "Runs and this installation": {
         "report": "Write one page of what verbs found about a network.",

@@ -81,6 +81,7 @@ GO_ON = {
     "compare": _CONTINUES,
     "power": _CONTINUES,
     "montecarlo": _CONTINUES,
+    "datasheet": _CONTINUES,
     "sweep": _CONTINUES,
     "explore": _CONTINUES,
     "harden": _CONTINUES,

@@ -39,9 +39,10 @@ from cosim.units.table import recurrent_kinds
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal networks give equal bytes
 _REPAIR = "export the network again"
 _OTHERS = (
-    ".md", ".txt", ".py", ".json", ".toml", ".csv", ".sp", ".html", ".ipynb", ".png", ".yaml", ".yml", ".onnx",
+    ".md", ".txt", ".py", ".json", ".toml", ".csv", ".html", ".ipynb", ".png", ".yaml", ".yml", ".onnx",
     ".safetensors", ".h5", ".npy",
 )  # fmt: skip
+_NETLISTS = (".sp", ".cir", ".spice", ".net", ".ckt")
 _NOT_A_CHECKPOINT = "give a checkpoint, or a state dict saved with torch.save(network.state_dict(), path)"
 
 
@@ -226,6 +227,11 @@ def _read(path: Path, origin: str) -> tuple[dict[str, np.ndarray], dict[str, Any
         name = path.name if path.suffix in (".pt", ".npz") else "model.pt"
         raise InputError(
             f"{origin}: no such file; give a trained network, for example of `cosim train digits -o {shown_name(name)}`"
+        )
+    if path.suffix in _NETLISTS:
+        raise InputError(
+            f"{origin}: a trained network is needed, not a netlist; cosim datasheet measures netlists over conditions "
+            "and on chips"
         )
     if path.suffix in _OTHERS:
         raise InputError(f"{origin}: a trained network is needed, not a {path.suffix} file; {_NOT_A_CHECKPOINT}")

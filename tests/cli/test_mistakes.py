@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
         arrays = {"x_train": x, "y_train": y, "x_test": x, "y_test": y} | change
         np.savez(folder / f"{name}.npz", **arrays)
     np.savez(folder / "capital.npz", X_train=x, Y_train=y)
-    for name in ("README.md", "model.onnx"):
+    for name in ("README.md", "model.onnx", "cell.sp"):
         (folder / name).write_text("not a network")
     for name in ("empty", "runs"):
         (folder / name).mkdir()
@@ -115,6 +115,7 @@ CASES = {
     "train npz --data capital.npz": "'x_train' is missing; found X_train, Y_train; name them x_train, y_train, ",
     "compile README.md": "README.md: a trained network is needed, not a .md file; give a checkpoint, or a state dict",
     "compile model.onnx": "a trained network is needed, not a .onnx file; give a checkpoint, or a state dict",
+    "compile cell.sp": "a trained network is needed, not a netlist; cosim datasheet measures netlists",
     "compile nothing.md": "no such file; give a trained network, for example of `cosim train digits -o model.pt`",
     "simulate empty": "a checkpoint file is needed, not a folder; this one holds no .pt or .npz",
     "simulate runs": "a checkpoint file is needed, not a folder; give one of the files inside it: best.pt",

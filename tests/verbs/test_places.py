@@ -29,6 +29,7 @@ FOLDERS = {  # verb -> arguments, and a file that is in its folder afterwards
     "simulate": ((NET, "--data", DATA, "--samples", "1", "-j", "1"), "simulation.npz"),
     "compare": ((NET, "--data", DATA, "--samples", "1", "-j", "1"), "comparison.json"),
     "characterize": (("dpi",), "report.html"),
+    "datasheet": (("../mirror.toml", "--engine", "ngspice", "--chips", "2", "-j", "1"), "chips.jsonl"),
     "diff": ((RUN, RUN), "diff.html"),
     "explore": (
         (NET, *CHIPS, "--chips", "2", "--vary", "i-unit=1n,2n", "--trials", "2", "--behavioral"),
@@ -57,7 +58,7 @@ PRINTED = {  # verb -> arguments
 }
 NEEDS = {"train": "torch", "backbone": "torch", "reproduce": "torch", "demo": "torch", "explore": "optuna",
          "harden": "torch", "sensitivity": "numba", "signoff": "numba"}  # fmt: skip
-NGSPICE = ("simulate", "compare", "characterize", "demo", "signoff", "sensitivity", "calibrate")
+NGSPICE = ("simulate", "compare", "characterize", "datasheet", "demo", "signoff", "sensitivity", "calibrate")
 SLOW = ("calibrate", "sensitivity", "signoff")  # a minute and more where no device table is kept
 QUICK = ("compile", "reproduce", "diff")  # the others: one place by default
 PLACES = ("relative", "default", "absolute")
@@ -68,6 +69,14 @@ audit = 1
 chips = 2
 yield = ">= 0 %"
 accuracy = ">= 0 %"
+"""
+MIRROR = """* mirror
+ib 0 in 1n
+m1 in in 0 0 generic180_n w=5u l=5u
+m2 out in 0 0 generic180_n w=5u l=5u
+vo out 0 1
+.tran 1u 2u
+.meas tran copied find i(vo) at=2u
 """
 
 
@@ -98,6 +107,8 @@ def inputs(tiny, cosim_in, tmp_path_factory):
     for name in ("net.npz", "data.npz"):
         shutil.copy(tiny / name, folder / name)
     (folder / "plan.toml").write_text(PLAN)
+    (folder / "mirror.sp").write_text(MIRROR)
+    (folder / "mirror.toml").write_text('netlist = "mirror.sp"\nmeasures = [{name = "copied"}]\n')
     (folder / "elsewhere").mkdir()
     whole = ["montecarlo", NET, *CHIPS, "--chips", "2"]
     for rest in (("-o", RUN), ("--shard", "1/2", "-o", "../part 1"), ("--shard", "2/2", "-o", "../part 2")):

@@ -42,7 +42,7 @@ from cosim.engines.batch.transient import solve_operating_points
 Array = NDArray[np.float64]
 _NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (2 n U_T), and the next steps take it up
 _ERROR = 10.0  # V of a step's error per reltol
-_SHARE = 0.05  # of a step's change, which its error may be as well
+_SHARE = 0.05 / 20  # of a step's change per trtol, which its error may be as well
 _LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and the first behind a breakpoint
 _CLAMP = 1e-3  # S
 _LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
@@ -52,7 +52,7 @@ _Begun = tuple[Array, Array, Array]  # a bench's sources at time 0, deviations o
 ACCURACY = {
     "newton_V_per_reltol": _NEWTON,
     "step_error_V_per_reltol": _ERROR,
-    "step_error_share": _SHARE,
+    "step_error_share_per_trtol": _SHARE,
     "tangent_V": TANGENT_RANGE,
 }
 
@@ -132,7 +132,7 @@ def _empty_tile(
     """Return a tile of zeros, with the limits that a bench's tolerances give its steps."""
     rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
     step, highest = bench.transient.step, bench.technology.supply + OVERRANGE
-    reltol = bench.tolerances.reltol
+    reltol, share = bench.tolerances.reltol, _SHARE * bench.tolerances.trtol
     solutions = ("x0", "x1", "x2", "predicted", "error_weight", "inverse_diagonal", "residual")
     state = TransientState(
         clock=aligned_zeros(CLOCK_ROWS, lanes),
@@ -143,7 +143,7 @@ def _empty_tile(
         **{name: aligned_zeros(nets, lanes) for name in ("q0", "q1", "low", "high")},
         clamps=np.zeros((0, 2)),
         clamp_voltage=np.zeros((0, lanes)),
-        limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, _FIRST * step, _SHARE, highest]),
+        limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, _FIRST * step, share, highest]),
     )
     return BenchTile(circuit, _values(circuit, lanes), state, has_deviations)
 

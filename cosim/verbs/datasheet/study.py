@@ -1,0 +1,298 @@
+"""The simulations of a datasheet: every condition without mismatch, and chips with mismatch in the nominal condition.
+
+Conditions run in ngspice, because each would need device tables of its own in the batched engine, and so do the chips
+of an audit. Chips run in the engine that was chosen, in chunks whose members are fixed by their numbers: what a chip
+gives does not depend on workers, or on where an interrupted run stopped.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosim.base.errors import InputError
+from cosim.base.seal import checksum
+from cosim.base.store import RecordFormat, RecordStore, Settings
+from cosim.base.text import check_plain, json_object, typed
+from cosim.circuit.bench import PRECISE, Bench, Tolerances, Tran
+from cosim.circuit.elements import Circuit
+from cosim.circuit.measures import evaluate_measures, probes_of
+from cosim.circuit.spice import Netlist
+from cosim.engines.chip import vary
+from cosim.engines.engine import Batched, Failure, FailureKind, Waveforms
+from cosim.engines.simulation.workers import WorkerPool, run_tasks
+from cosim.engines.table import NGSPICE, engine_entry, simulator_named
+from cosim.technology.types import Technology
+from cosim.variation.draws import VariationPlan, VaryingDevice, draw_chip, single, varying_devices
+from cosim.verbs.datasheet.sheet import Datasheet, DatasheetCondition
+from cosim.verbs.montecarlo.execute import Chunk
+
+Array = NDArray[np.float64]
+# Step errors of a measure stay below 1 % of its spread with these (benchmarks/bench_datasheet.py). The batched engine
+# needs the smaller ones, and allows itself steps four times as long as a bench asks for.
+_TOLERANCES = {False: replace(PRECISE, reltol=1e-6), True: replace(PRECISE, reltol=1e-7, trtol=0.02)}
+_STEPS = {False: 1.0, True: 0.25}
+_CHUNK = {False: 4, True: 64}
+_LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)
+_REPAIR = "choose another run"
+KINDS = {"local": ("local",), "process": ("global",), "all": ("local", "global")}
+
+
+@dataclass(frozen=True)
+class DatasheetChip:
+    """A chip of a datasheet: its number, the value of each measure of the netlist, None for none, and what went wrong.
+
+    simulator: the one that ran, where it is not the engine; reason: of a failed simulation, in the engine's words.
+    """
+
+    chip: int
+    values: tuple[float | None, ...]
+    simulator: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class DrawnDeviations:
+    """The deviations of a drawn chip, as standard normal numbers and as what they do to each transistor.
+
+    names: what each number stands for: a transistor, or the process of n or p devices; normal: (numbers,); vt_shift: V,
+    beta_factor: (devices,).
+    """
+
+    names: tuple[str, ...]
+    normal: Array
+    vt_shift: Array
+    beta_factor: Array
+
+
+@dataclass(frozen=True)
+class DatasheetStudy:
+    """The study of a netlist's chips: circuit without hierarchy, technology, transistors that vary, and their plan.
+
+    variation: which deviations are drawn, `local`, `process` or `all`; engine: name of the simulator.
+    """
+
+    circuit: Circuit
+    technology: Technology
+    netlist: Netlist
+    devices: tuple[VaryingDevice, ...]
+    plan: VariationPlan
+    variation: str
+    engine: str
+    timeout: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the netlist's measures, in order."""
+        return tuple(one.name for one in self.netlist.measures)
+
+
+def datasheet_study(
+    sheet: Datasheet, variation: str, plan: VariationPlan, engine: str, timeout: float
+) -> DatasheetStudy:
+    """Return the study of a datasheet's chips in its nominal condition. Raises InputError as `varying_devices` does."""
+    there = sheet.nominal
+    plans = [_of_kind(plan, kind) for kind in KINDS[variation]]
+    *_, devices = (varying_devices(there.netlist.circuit, there.technology, one) for one in plans)
+    flat = there.netlist.circuit.flat()
+    return DatasheetStudy(flat, there.technology, there.netlist, devices, plan, variation, engine, timeout)
+
+
+def _of_kind(plan: VariationPlan, kind: str) -> VariationPlan:
+    return replace(plan, kind="local" if kind == "local" else "global")
+
+
+def draw_deviations(study: DatasheetStudy, number: int) -> DrawnDeviations:
+    """Draw the deviations of the chip with the given number; supply and temperature are those of the condition."""
+    count, technology = len(study.devices), study.technology
+    names, normal = list[str](), list[Array]()
+    shift, factor = np.zeros(count), np.ones(count)
+    kinds = KINDS[study.variation]
+    if "local" in kinds:
+        chip = draw_chip(study.devices, technology, _of_kind(study.plan, "local"), number)
+        sigmas = np.array([[one.sigma_vt, one.sigma_beta] for one in study.devices]).reshape(count, 2)
+        shift, factor = chip.vt_shift, chip.beta_factor
+        normal += [
+            chip.vt_shift / sigmas[:, 0],
+            np.log(chip.beta_factor) / np.where(sigmas[:, 1] > 0, sigmas[:, 1], 1.0),
+        ]
+        names += 2 * [_written(one.name) for one in study.devices]
+    if "global" in kinds:
+        common = draw_chip(study.devices, technology, _of_kind(study.plan, "global"), number)
+        shift = single(shift + common.vt_shift)
+        spreads = {"n": technology.nfet.spread_vt, "p": technology.pfet.spread_vt}
+        for polarity, spread in spreads.items():
+            own = [k for k, one in enumerate(study.devices) if one.polarity == polarity]
+            if own:
+                names.append(f"process of {polarity} devices")
+                normal.append(common.vt_shift[own[:1]] / spread)
+    return DrawnDeviations(tuple(names), np.concatenate(normal), shift, factor)
+
+
+def _written(name: str) -> str:
+    """Return a transistor's hierarchical name as the netlist writes it: `cell.4` is `xcell.m4`."""
+    *path, last = name.split(".")
+    return ".".join([*(f"x{one}" for one in path), f"m{last}"])
+
+
+def chip_bench(study: DatasheetStudy, number: int, engine: str) -> Bench:
+    """Return the bench of a chip, with the accuracy that a datasheet needs of the engine."""
+    drawn = draw_deviations(study, number)
+    pairs = zip(drawn.vt_shift.tolist(), drawn.beta_factor.tolist(), strict=True)
+    by_name = dict(zip((one.name for one in study.devices), pairs, strict=True))
+    return datasheet_bench(vary(study.circuit, by_name), study.technology, study.netlist, engine)
+
+
+def datasheet_bench(circuit: Circuit, technology: Technology, netlist: Netlist, engine: str) -> Bench:
+    """Return the bench of a netlist's run, circuit without hierarchy, with the probes that its measures read."""
+    assert netlist.run is not None
+    quick = engine_entry(engine).quick
+    run = Tran(_STEPS[quick] * netlist.run.step, netlist.run.end)
+    return Bench(circuit, technology, run, probes_of(netlist.measures), _TOLERANCES[quick])
+
+
+def run_condition(condition: DatasheetCondition, timeout: float) -> DatasheetChip:
+    """Simulate a condition without mismatch in ngspice; the record's number is 0."""
+    bench = datasheet_bench(condition.netlist.circuit.flat(), condition.technology, condition.netlist, NGSPICE)
+    return _record(0, condition.netlist, _run_ngspice(bench, timeout))
+
+
+def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> list[DatasheetChip]:
+    """Simulate chips in an engine and return their records; what the batched engine cannot run, ngspice does."""
+    simulator, netlist = simulator_named(engine), study.netlist
+    benches = [chip_bench(study, number, engine) for number in numbers]
+    if not isinstance(simulator, Batched):
+        run = _run_ngspice if engine == NGSPICE else simulator.run
+        return [_record(k, netlist, run(bench, study.timeout)) for k, bench in zip(numbers, benches, strict=True)]
+    found: list[DatasheetChip] = []
+    outcomes = simulator.run_all(benches, study.timeout * len(benches))
+    for number, outcome in zip(numbers, outcomes, strict=True):
+        if isinstance(outcome, Failure) and outcome.kind is FailureKind.UNSUPPORTED:
+            again = _run_ngspice(chip_bench(study, number, NGSPICE), study.timeout)
+            found.append(replace(_record(number, netlist, again), simulator=NGSPICE))
+        else:
+            found.append(_record(number, netlist, outcome))
+    return found
+
+
+def _run_ngspice(bench: Bench, timeout: float) -> Waveforms | Failure:
+    """Simulate a bench in ngspice, and once more with wider tolerances where it does not converge."""
+    simulator = simulator_named(NGSPICE)
+    found = simulator.run(bench, timeout)
+    if isinstance(found, Failure) and found.kind is FailureKind.CONVERGENCE:
+        found = simulator.run(replace(bench, tolerances=Tolerances(trtol=1.0)), timeout)
+    return found
+
+
+def _record(number: int, netlist: Netlist, outcome: Waveforms | Failure) -> DatasheetChip:
+    if isinstance(outcome, Failure):
+        return DatasheetChip(number, (None,) * len(netlist.measures), reason=str(outcome)[:300])
+    found = evaluate_measures(netlist.measures, outcome.time, outcome.probes)
+    return DatasheetChip(number, tuple(value if np.isfinite(value) else None for value in found.values()))
+
+
+_study: DatasheetStudy | None = None  # of a worker process; its first call sets it
+
+
+def _set_study(study: DatasheetStudy) -> None:
+    global _study
+    _study = study
+
+
+def _run_here(engine: str, numbers: Sequence[int]) -> list[DatasheetChip]:
+    assert _study is not None
+    return run_chips(_study, engine, numbers)
+
+
+def run_conditions(sheet: Datasheet, jobs: int, timeout: float) -> Iterator[tuple[int, DatasheetChip]]:
+    """Simulate every condition of a datasheet in worker processes; yield its place and its record as they finish."""
+    with WorkerPool(jobs) as pool:
+        tasks = run_tasks(
+            lambda k: pool.submit(run_condition, sheet.conditions[k], timeout),
+            range(len(sheet.conditions)), 2 * jobs, lambda _: timeout,
+        )  # fmt: skip
+        for k, found in tasks:
+            if isinstance(found, Failure):
+                found = DatasheetChip(0, (None,) * len(sheet.nominal.netlist.measures), reason=str(found)[:300])
+            yield k, found
+
+
+def run_numbers(
+    study: DatasheetStudy, numbers: Sequence[int], jobs: int, engine: str | None = None
+) -> Iterator[DatasheetChip]:
+    """Simulate chips in worker processes, whole chunks of them, and yield the records of `numbers` as they finish.
+
+    engine: in place of the study's, for an audit.
+    """
+    engine = engine or study.engine
+    size, wanted = _CHUNK[engine_entry(engine).quick], set(numbers)
+    firsts = sorted({number - number % size for number in numbers})
+    chunks = [Chunk(range(first, min(first + size, study.plan.chips))) for first in firsts]
+    if not engine_entry(engine).quick:
+        chunks = [Chunk(number for number in chunk if number in wanted) for chunk in chunks]
+    with WorkerPool(jobs, _set_study, study) as pool:
+        submit = partial(pool.submit, _run_here, engine)
+        for chunk, found in run_tasks(submit, chunks, 2 * jobs, lambda chunk: study.timeout * len(chunk)):
+            if isinstance(found, Failure):
+                found = [DatasheetChip(k, (None,) * len(study.names), reason=str(found)[:300]) for k in chunk]
+            yield from (one for one in found if one.chip in wanted)
+
+
+def keep_chips(
+    store: RecordStore[DatasheetChip],
+    study: DatasheetStudy,
+    jobs: int,
+    progress: Callable[[int, int], None],
+) -> list[DatasheetChip]:
+    """Run the chips of a study that its store lacks, keep each, and return all in order of their numbers.
+
+    Chips that were lost to a time-out or a dead worker run again.
+    """
+    total = study.plan.chips
+    done = {k: one for k, one in store.records.items() if not (one.reason or "").startswith(_LOST)}
+    missing = [number for number in range(total) if number not in done]
+    progress(total - len(missing), total)
+    for one in run_numbers(study, missing, jobs) if missing else ():
+        store.append(one)
+        done[one.chip] = one
+        progress(len(done), total)
+    store.tidy()
+    return [store.records[number] for number in range(total)]
+
+
+def chip_records(measures: int) -> RecordFormat[DatasheetChip]:
+    """Return the format in which a datasheet's chips are lines of a file; measures: how many values each has."""
+
+    def read(content: object, where: str) -> DatasheetChip:
+        plain = check_plain(content, where, _REPAIR)
+        if isinstance(plain, dict):
+            plain = {"simulator": None, "reason": None, **plain}
+        found = typed(plain, DatasheetChip, where, _REPAIR)
+        if found.chip < 0 or len(found.values) != measures:
+            raise InputError(f"{where}: chip must be 0 or more with {measures} values; {_REPAIR}")
+        return found
+
+    return RecordFormat("chips", attrgetter("chip"), json_object, read)
+
+
+def study_settings(study: DatasheetStudy, deck: str, made_with: dict[str, str]) -> Settings:
+    """Return what a study's chips depend on, as JSON has it.
+
+    deck: text of the circuit for the engine, of which the hash counts; made_with: simulator -> its version.
+    """
+    technology = study.technology
+    return {
+        "engine": study.engine,
+        "deck": checksum(deck.encode()),
+        "measures": [repr(one) for one in study.netlist.measures],
+        "variation": study.variation,
+        "seed": study.plan.seed,
+        "chips": study.plan.chips,
+        "area": study.plan.area,
+        "devices": len(study.devices),
+        "spreads": checksum(repr((study.devices, technology.nfet.spread_vt, technology.pfet.spread_vt)).encode()),
+        "made_with": made_with,
+    }
