@@ -132,7 +132,8 @@ class Resistor:
 class Source:
     """An independent source of a circuit from net `a` to net `b`, a voltage (V) or a current (A).
 
-    value: a number for a constant, or (time in s, value) points.
+    value: a number for a constant, or (time in s, value) points; part: of the network in which it stands, None for a
+    source of a testbench.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Source:
     b: str
     value: float | tuple[tuple[float, float], ...]
     origin: str = ""
+    part: Attribution | None = None
 
     @property
     def letter(self) -> str:
@@ -281,4 +283,4 @@ def _flatten(elements: tuple[Element, ...], blocks: dict[str, Subcircuit], scope
             case Capacitor(_, a, b) | Resistor(_, a, b):
                 yield replace(element, name=name, a=net(a), b=net(b), part=element.part or scope.part)
             case Source(_, _, a, b):
-                yield replace(element, name=name, a=net(a), b=net(b))
+                yield replace(element, name=name, a=net(a), b=net(b), part=element.part or scope.part)

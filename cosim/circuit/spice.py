@@ -18,6 +18,7 @@ subcircuit is evaluated for each instance, and instances with other values get a
 Syntax: ngspice manual, chapters 2 to 4. Case makes no difference; `gnd` is the net `0`.
 """
 
+import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -37,11 +38,18 @@ from cosim.technology.types import POLARITIES, Polarity, Technology
 SIDE = Bounds(1e-8, 1e-3, "m")
 PARALLEL = Bounds(1, 10_000)
 _FARAD = Bounds(0.0, 1e-3, "F")
+_SOURCE = Bounds(-100.0, 100.0)  # V or A
 _OHM = Bounds(1e-3, 1e18, "ohm")
-_MOST = 1_000_000  # transistors of a flat circuit
+_MOST = 1_000_000  # elements of a flat circuit, its instances counted
+_DEEPEST, _VARIANTS = 50, 10_000  # how deep subcircuits are nested, and how many there are, by values of parameters
 _POINTS = 100_000  # of a source
 _NAME = re.compile(r"[a-z0-9_]{1,200}")
-_WORD = re.compile(r"[^\s=(),{}']+=(?:'[^']*'|\{[^}]*\}|[^\s,]+)|'[^']*'|\{[^}]*\}|[^\s=(),{}']+")
+# a value with = before it may have parentheses, of two levels
+_WORD = re.compile(
+    r"[^\s=(),{}']+=(?:'[^']*'|\{[^}]*\}|(?:[^\s,()]|\((?:[^()]|\([^()]*\))*\))+)|'[^']*'|\{[^}]*\}|[^\s=(),{}']+"
+)
+_RANDOM = re.compile(r"\b(agauss|gauss|aunif|unif|limit)\s*\(")
+_MASTERS = {"resistor", "capacitor", "inductor", "vsource", "isource", "bsim4", "sp_bsim4v8"}  # of Spectre and VACASK
 _MEASURE = re.compile(r"\.meas(ure)?\s+(?=\S)")
 _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
@@ -80,12 +88,15 @@ class Netlist:
 
     circuit: what it says; lines: (subcircuit as the netlist calls it, "" for the top level; name of an element with its
     letter, or "" for the subcircuit itself) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist
-    calls it; run: its `.tran`; measures: its `.meas`, in order.
+    calls it; values: the parameters with which it was made, as text; unused: subcircuits without an instance; run: its
+    `.tran`; measures: its `.meas`, in order.
     """
 
     circuit: Circuit
     lines: Mapping[tuple[str, str], int]
     blocks: Mapping[str, str]
+    values: Mapping[str, str]
+    unused: tuple[str, ...] = ()
     run: Tran | None = None
     measures: tuple[Measure, ...] = ()
 
@@ -120,28 +131,30 @@ class _Reader:
         self.parameters = Parameters(self.top.parameters)
         self.lines = {(name, ""): block.line for name, block in self.blocks.items()}
         self.made = dict[tuple[str, tuple[tuple[str, float], ...]], Subcircuit]()
-        self.counts, self.open = Counter[str](), list[str]()
+        self.counts, self.variants, self.open = Counter[str](), Counter[str](), list[str]()
         self.run: Tran | None = None
 
     def read(self, tops: tuple[str, ...]) -> Netlist:
         """Return the netlist with the subcircuits that its top level uses, and with those of `tops`."""
         if missing := next((name for name in tops if name not in self.blocks), None):
-            raise InputError(
-                f"{self.where} must have the subcircuit {missing}; it has {listed(sorted(self.blocks)) or 'none'}"
-            )
+            raise InputError(f"{self.where} must have the subcircuit {missing}; it has {listed(sorted(self.blocks))}")
         if self.run_texts.words:
             self.run = self._tran(self.run_texts)
         elements = self._elements(self.top, self.parameters)
         for name in tops:
             self._made(name, {}, 0)
-        order = list(self.blocks)
-        found = sorted(self.made.items(), key=lambda one: order.index(one[0][0]))
+        order = {name: place for place, name in enumerate(self.blocks)}
+        found = sorted(self.made.items(), key=lambda one: order[one[0][0]])
         blocks = {one.name: name for (name, _), one in found}
+        values = {one.name: " ".join(f"{name}={value:.6g}" for name, value in given) for (_, given), one in found}
+        unused = tuple(name for name in self.blocks if name not in blocks.values())
+        for name in unused:
+            self._made(name, {}, self.blocks[name].line)  # what stands there must be understood, too
         try:
             circuit = Circuit(self.where, tuple(one for _, one in found), elements)
         except MappingError as error:
             raise InputError(str(error)) from None
-        return Netlist(circuit, self.lines, blocks, self.run, self._measures(circuit))
+        return Netlist(circuit, self.lines, blocks, values, unused, self.run, self._measures(circuit))
 
     def refuse(self, line: int, problem: str) -> InputError:
         """Return the error for a line of the netlist."""
@@ -153,18 +166,24 @@ class _Reader:
         for one in statements:
             word = one.words[0] if one.words else "="
             match word, one.words[1:]:
+                case ".subckt", ():
+                    raise self.refuse(one.line, ".subckt must have a name and its ports")
+                case ".param", words if words or not one.fields:
+                    raise self.refuse(one.line, ".param must have name=value, and an expression with blanks in quotes")
                 case ".subckt", (name, *ports) if block is self.top:
                     block = self._block(one, name, [port for port in ports if port != "params:"])
                 case ".subckt", (_, *_):
                     raise self.refuse(
                         one.line, f"the subcircuit {block.name} of line {block.line} must end with .ends before another"
                     )
-                case ".ends", names if block is not self.top:
-                    if names and names != (block.name,):
-                        raise self.refuse(one.line, f".ends must name {block.name}, not {shown(names[0])}")
+                case ".ends", _ if block is self.top:
+                    raise self.refuse(one.line, "there is no .subckt that .ends could end")
+                case ".ends", names:
+                    if (names and names != (block.name,)) or one.fields:
+                        raise self.refuse(one.line, f".ends must stand alone, or with the name {block.name}")
                     block = self.top
-                case ".param", () if one.fields:
-                    block.parameters |= one.fields
+                case ".param", _:
+                    block.parameters |= self._parameters(one)
                 case ".tran" | ".meas", (_, *_) if block is not self.top:
                     raise self.refuse(one.line, f"{word} must stand outside of the subcircuit {block.name}; move it")
                 case ".tran", (_, *_) if self.run_texts.words:
@@ -175,7 +194,7 @@ class _Reader:
                     self.measures.append(one)
                 case ".end", ():
                     break
-                case _ if word[0] in "mxcrvi" and len(word) > 1:
+                case _ if word[0] in "mxcrvi":
                     block.elements.append(one)
                 case _:
                     raise self.refuse(one.line, _not_understood(word))
@@ -185,13 +204,19 @@ class _Reader:
     def _block(self, one: _Statement, name: str, ports: list[str]) -> _Block:
         if name in self.blocks:
             raise self.refuse(one.line, f"{name} is defined twice, also in line {self.blocks[name].line}")
-        if self._polarity(name) is not None:
-            raise self.refuse(one.line, f"{name} must have another name: it is a transistor of {self.technology.name}")
+        if self._polarity(name) is not None or name in _MASTERS:
+            raise self.refuse(one.line, f"{name} must have another name, because a simulator has a device of this one")
         self._check(one, name, *ports)
         if twice := next((port for at, port in enumerate(ports) if port in ports[:at]), None):
             raise self.refuse(one.line, f"the ports of {name} must differ, not two of {twice}")
-        self.blocks[name] = found = _Block(name, one.line, tuple(map(_net, ports)), dict(one.fields))
+        self.blocks[name] = found = _Block(name, one.line, tuple(map(_net, ports)), self._parameters(one))
         return found
+
+    def _parameters(self, one: _Statement) -> dict[str, str]:
+        """Return the parameters that a statement sets. Raises InputError for a name that no expression can have."""
+        if wrong := next((name for name in one.fields if keyword.iskeyword(name) or not name.isidentifier()), None):
+            raise self.refuse(one.line, f"a parameter cannot have the name {shown(wrong)}; rename it")
+        return dict(one.fields)
 
     def _check(self, one: _Statement, *names: str) -> None:
         """Raise InputError for names that a simulator could take for something else."""
@@ -202,27 +227,43 @@ class _Reader:
 
     def _made(self, name: str, values: Mapping[str, float], line: int) -> Subcircuit:
         """Return the subcircuit that a block makes with these values of its parameters."""
-        key = name, tuple(sorted(values.items()))
+        if name in self.open:
+            raise self.refuse(line, f"{name} must not contain itself: {' in '.join((name, *self.open[::-1]))}")
+        block = self.blocks[name]
+        texts = {field: repr(value) for field, value in values.items()}
+        scope, usual = (
+            Parameters(parameters, self.parameters) for parameters in (block.parameters | texts, block.parameters)
+        )
+        resolved, own = (tuple((field, one[field]) for field in sorted(block.parameters)) for one in (scope, usual))
+        key = name, resolved
         if key not in self.made:
-            if name in self.open:
-                raise self.refuse(line, f"{name} must not contain itself: {' in '.join((name, *self.open[::-1]))}")
+            if len(self.open) >= _DEEPEST or len(self.made) >= _VARIANTS:
+                raise self.refuse(
+                    line,
+                    f"there may be at most {_VARIANTS} subcircuits with other values of parameters, {_DEEPEST} deep",
+                )
             self.open.append(name)
-            block = self.blocks[name]
-            texts = block.parameters | {field: repr(value) for field, value in values.items()}
-            elements = self._elements(block, Parameters(texts, self.parameters))
+            elements = self._elements(block, scope)
             self.open.pop()
-            before = sum(other == name for other, _ in self.made)
             try:
-                self.made[key] = Subcircuit(f"{name}_{before + 1}" if before else name, block.ports, elements)
+                self.made[key] = Subcircuit(name if resolved == own else self._variant(name), block.ports, elements)
             except MappingError as error:
                 raise self.refuse(block.line, str(error)) from None
             self._count(self.made[key], block.line)
         return self.made[key]
 
+    def _variant(self, name: str) -> str:
+        """Return a name for a subcircuit with other values of its parameters that no other subcircuit has."""
+        while True:
+            self.variants[name] += 1
+            if (found := f"{name}_{self.variants[name] + 1}") not in self.blocks:
+                return found
+
     def _count(self, block: Subcircuit, line: int) -> None:
-        """Count the transistors of a subcircuit when it is flat. Raises InputError for too many."""
-        inside = (self.counts[one.subcircuit] if isinstance(one, Instance) else 1 for one in block.elements)
-        self.counts[block.name] = count = sum(inside)
+        """Count the elements of a subcircuit when it is flat. Raises InputError for too many."""
+        self.counts[block.name] = count = sum(
+            1 + (self.counts[one.subcircuit] if isinstance(one, Instance) else 0) for one in block.elements
+        )
         if count > _MOST:
             raise self.refuse(line, f"{block.name} has more than {_MOST} elements, with those of its instances")
 
@@ -243,6 +284,8 @@ class _Reader:
     def _element(self, one: _Statement, values: Parameters) -> Element:
         """Return the element of a statement. Raises InputError, which need not name the line yet."""
         letter, name, words = one.words[0][0], one.words[0][1:], one.words[1:]
+        if not name:
+            raise InputError(f"an element must have a name behind its letter {letter}")
         self._check(one, name)
         match letter:
             case "m":
@@ -257,7 +300,7 @@ class _Reader:
                 return self._passive(letter, name, one, values)
             case _:
                 a, b = self._nets(one, words[:2], 2)
-                return Source(name, "v" if letter == "v" else "i", a, b, self._value(one, words[2:], values))
+                return _bounded(Source(name, "v" if letter == "v" else "i", a, b, self._value(one, words[2:], values)))
 
     def _nets(self, one: _Statement, words: tuple[str, ...], count: int) -> tuple[str, ...]:
         if len(words) != count:
@@ -284,7 +327,7 @@ class _Reader:
             SIDE.check(side, metre)
         m = numbers.pop("m", 1.0)
         PARALLEL.check("m", m)
-        if m != round(m):
+        if abs(m - round(m)) > 1e-9 * m:
             raise InputError(f"m must be a whole number, not {m:g}")
         if numbers.pop("nf", 1.0) != 1.0:
             raise InputError("nf must be 1, one finger; give m for devices in parallel")
@@ -413,6 +456,14 @@ def _net(name: str) -> str:
     return GROUND if name == "gnd" else name
 
 
+def _bounded(source: Source) -> Source:
+    """Return a source if its values are some that a circuit can have. Raises InputError for others."""
+    values = [value for _, value in source.value] if isinstance(source.value, tuple) else [source.value]
+    for value in values:
+        _SOURCE.check("the value of a source", value)
+    return source
+
+
 def _not_understood(word: str) -> str:
     if word in _ELSEWHERE:
         return f"{word} must be left out: {_ELSEWHERE[word]}"
@@ -422,7 +473,7 @@ def _not_understood(word: str) -> str:
 def _statements(text: str, where: str) -> Iterator[_Statement]:
     """Yield the statements of a netlist in lower case, `+` continuations joined, comments left out."""
     joined: list[tuple[int, list[str]]] = []
-    for number, raw in enumerate(text.lower().splitlines(), start=1):
+    for number, raw in enumerate(re.split(r"\r\n|\r|\n", text.lower()), start=1):
         line = re.split(r";|(?:^|\s)\$", raw, maxsplit=1)[0].strip()
         if not line or line.startswith("*"):
             continue
@@ -442,9 +493,15 @@ def _statements(text: str, where: str) -> Iterator[_Statement]:
         starts = [*(one.start() for one in found), len(line)]
         if wrong := next((at for at, stop in zip(ends, starts, strict=True) if not _blank(line[at:stop])), None):
             raise InputError(f"{where}: line {number}: {shown(line[wrong:])} is not understood")
+        if random := _RANDOM.search(line):
+            raise InputError(
+                f"{where}: line {number}: {random[1]} is not read, because the verb draws chips; write the mean"
+            )
         words = [one[0] for one in found]
-        fields = dict(word.split("=", 1) for word in words if "=" in word and word[0] not in "'{")
-        yield _Statement(number, tuple(word for word in words if "=" not in word or word[0] in "'{"), fields)
+        pairs = [word.split("=", 1) for word in words if "=" in word and word[0] not in "'{"]
+        if twice := next((name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at])), None):
+            raise InputError(f"{where}: line {number}: {twice} must be given once, not twice")
+        yield _Statement(number, tuple(word for word in words if "=" not in word or word[0] in "'{"), dict(pairs))
 
 
 def _blank(text: str) -> bool:

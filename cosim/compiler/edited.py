@@ -17,11 +17,10 @@ from pathlib import Path
 
 from cosim.base.errors import InputError, warn
 from cosim.base.quantities import format_quantity
-from cosim.base.text import listed, read_bytes
+from cosim.base.text import listed, read_bytes, shown_path
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import (
     GROUND,
-    Attribution,
     Capacitor,
     Circuit,
     Element,
@@ -54,8 +53,8 @@ class Edit:
     """One difference between a compiled circuit and its edited netlist.
 
     block: subcircuit, "" for the top level; element: its name with its letter; line: in the netlist, 0 for an element
-    that is gone; what: size, nets, value, model, subcircuit, bias, added or removed; before, after: as text, "" where
-    there is none.
+    that is gone; what: size, nets, value, model, subcircuit, parameters, bias, added, removed or not used; before,
+    after: as text, "" where there is none.
     """
 
     block: str
@@ -81,7 +80,7 @@ def read_edited(path: Path) -> EditedNetlist:
     """Read the file of an edited netlist. Raises InputError for a file that is missing, too large or not text."""
     data = read_bytes(path, LIMIT, _REPAIR)
     try:
-        return EditedNetlist(path.name, data.decode())
+        return EditedNetlist(shown_path(Path(path.name)), data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise InputError(f"{path}: must be a netlist, which is text in UTF-8; {_REPAIR}") from None
 
@@ -97,9 +96,16 @@ def replace_circuit(
     before = compiled.circuit
     tops = tuple(dict.fromkeys(one.subcircuit for one in before.elements if isinstance(one, Instance)))
     netlist = read_netlist(edited.text, edited.name, technology, tops=tops)
+    if netlist.run is not None or netlist.measures:
+        raise InputError(
+            f"{edited.name}: the verb says what is run and measured; remove .tran and .meas, and write pwl for pulse"
+        )
     origins = _origins(before, netlist)
     old = {block.name: block for block in before.subcircuits}
-    blocks = tuple(_described(block, old.get(origins.get(block.name, ""))) for block in netlist.circuit.subcircuits)
+    called = netlist.blocks
+    blocks = tuple(
+        _described(block, old.get(origins.get(block.name, "")), called) for block in netlist.circuit.subcircuits
+    )
     new = {block.name: block for block in blocks}
     elements = tuple(
         _connected(one, old[one.subcircuit], new[one.subcircuit], edited.name) if isinstance(one, Instance) else one
@@ -135,19 +141,24 @@ def _by_name(elements: Sequence[Element]) -> dict[str, Element]:
     return {element.letter + element.name: element for element in elements}
 
 
-def _described(block: Subcircuit, before: Subcircuit | None) -> Subcircuit:
-    """Return a subcircuit whose elements have what the compiler knows about those of the same names."""
+def _described(block: Subcircuit, before: Subcircuit | None, called: Mapping[str, str]) -> Subcircuit:
+    """Return a subcircuit whose elements have what the compiler knows about those of the same names.
+
+    called: name of a subcircuit -> as the netlist calls it.
+    """
     if before is None:
         return block
     known = _by_name(before.elements)
     elements = (
-        _kept(element, known[name]) if (name := element.letter + element.name) in known else _placed(element, before)
+        _kept(element, known[name], called)
+        if (name := element.letter + element.name) in known
+        else _placed(element, before)
         for element in block.elements
     )
     return replace(block, elements=tuple(elements), summary=before.summary)
 
 
-def _kept(element: Element, before: Element) -> Element:
+def _kept(element: Element, before: Element, called: Mapping[str, str]) -> Element:
     """Return an element of an edited netlist with the compiled one's origin, role, part and matched group.
 
     Numbers that are the same but for their rounding in the netlist are the compiled ones.
@@ -160,7 +171,8 @@ def _kept(element: Element, before: Element) -> Element:
                 element, w=w, l=l, origin=before.origin, role=before.role, part=before.part, match=group
             )  # fmt: skip
         case Instance(), Instance():
-            groups = before.match if (element.nets, element.subcircuit) == (before.nets, before.subcircuit) else ()
+            same = (element.nets, called[element.subcircuit]) == (before.nets, before.subcircuit)
+            groups = before.match if same else ()
             return replace(element, origin=before.origin, part=before.part, match=groups)
         case (Capacitor(), Capacitor()) | (Resistor(), Resistor()):
             value = before.value if _same(element.value, before.value) else element.value
@@ -178,15 +190,11 @@ def _placed(element: Element, block: Subcircuit) -> Element:
 
     Rails do not count as such. In a cell elements have no part, because it is that of the cell's instance.
     """
-    parts = [(set(_ends(one)), part) for one in block.elements if (part := _part(one)) is not None]
-    if not parts or isinstance(element, Source):
+    parts = [(set(_ends(one)), one.part) for one in block.elements if one.part is not None]
+    if not parts:
         return element
     own = {*_ends(element)} - {*_RAILS}
     return replace(element, part=next((part for ends, part in parts if ends & own), parts[0][1]))
-
-
-def _part(element: Element) -> Attribution | None:
-    return None if isinstance(element, Source) else element.part
 
 
 def _ends(element: Element) -> tuple[str, ...]:
@@ -291,33 +299,38 @@ def _edits(compiled: Assembly, edited: Assembly, netlist: Netlist, origins: Mapp
     for block in edited.circuit.subcircuits:
         called = netlist.blocks[block.name]
         if (origin := origins.get(block.name)) is None:
-            yield Edit("", called, netlist.lines[called, ""], "added", after=f"{len(block.elements)} elements")
+            yield Edit("", called, netlist.lines[called, ""], "added", after="as a subcircuit")
             continue
         known = _by_name(old[origin].elements)
         for name, element in _by_name(block.elements).items():
             line, was = netlist.lines[called, name], known.pop(name, None)
             if was is None:
+                if isinstance(element, Instance):
+                    element = replace(element, subcircuit=netlist.blocks[element.subcircuit])
                 yield Edit(called, name, line, "added", after=_text(element))
             else:
-                yield from _changes(called, name, line, was, element)
+                yield from (replace(one, block=called, line=line) for one in _changes(name, was, element, netlist))
         yield from (Edit(called, name, 0, "removed", before=_text(was)) for name, was in known.items())
+    yield from (Edit("", name, netlist.lines[name, ""], "not used") for name in netlist.unused)
     for pin, was in compiled.bias_pins.items():
         if not _same(was, now := edited.bias_pins[pin]):
             line = netlist.lines["", f"i{pin}"]
             yield Edit("", f"i{pin}", line, "bias", format_quantity(was, "A", 4), format_quantity(now, "A", 4))
 
 
-def _changes(block: str, name: str, line: int, before: Element, after: Element) -> Iterator[Edit]:
-    """Yield the differences between an element as compiled and as edited."""
+def _changes(name: str, before: Element, after: Element, netlist: Netlist) -> Iterator[Edit]:
+    """Yield the differences between an element as compiled and as edited, without its place."""
     pairs = [("nets", " ".join(_ends(before)), " ".join(_ends(after)))]
     match before, after:
         case Mos(), Mos():
             pairs += [("size", _size(before), _size(after)), ("model", before.polarity, after.polarity)]
         case Instance(), Instance():
-            pairs.append(("subcircuit", before.subcircuit, after.subcircuit))
+            called = netlist.blocks[after.subcircuit]
+            pairs.append(("subcircuit", before.subcircuit, called))
+            pairs.append(("parameters", "", "" if after.subcircuit == called else netlist.values[after.subcircuit]))
         case _:
             pairs.append(("value", _text(before), _text(after)))
-    yield from (Edit(block, name, line, what, one, other) for what, one, other in pairs if one != other)
+    yield from (Edit("", name, 0, what, one, other) for what, one, other in pairs if one != other)
 
 
 def _size(mos: Mos) -> str:
@@ -336,4 +349,7 @@ def _text(element: Element) -> str:
         case Resistor():
             return f"{format_quantity(element.value, 'ohm')} on {element.a} {element.b}"
         case Source():
-            return f"source on {element.a} {element.b}"
+            value = (
+                "pwl" if isinstance(element.value, tuple) else format_quantity(element.value, "VA"[element.kind == "i"])
+            )
+            return f"{element.kind} source of {value} on {element.a} {element.b}"

@@ -40,6 +40,7 @@ _SUFFIXES = {
 LONGEST = 4000  # characters; those of the open kits have 205
 # `++` and the like give nothing back, so that a long row of digits takes linear time
 _NUMBER = re.compile(r"(?<![\w.])((?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?+)(meg|mil|[tgxkmunpfa])?[a-z]*+(?![\w.])")
+_GROUPED = re.compile(r"(?<![\w.])[\d.]++_")  # 1_000, which Python would take for 1000
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
@@ -106,6 +107,10 @@ class Parameters:
     def _evaluate(self, text: str) -> float:
         if len(text) > LONGEST:
             raise InputError(f"an expression must have at most {LONGEST} characters, not {len(text)}: {shown(text)}")
+        if not text.isascii() or _GROUPED.search(text):
+            raise InputError(
+                f"cannot evaluate {shown(text.strip())}: a number has digits, a point and an exponent or letter"
+            )
         try:
             return float(text)
         except ValueError:
@@ -123,8 +128,8 @@ class Parameters:
 
     def _reduce(self, node: ast.expr) -> float:
         match node:
-            case ast.Constant(value=int() | float() as value):
-                return float(value)
+            case ast.Constant(value=float(value)):  # every decimal number is one by now; 0x10 or 1_000 is none
+                return value
             case ast.Name(id=name):
                 return self[name]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:

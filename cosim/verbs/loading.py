@@ -118,7 +118,8 @@ def say_edits(design: Design) -> str:
         return f"{name}: the circuit as compiled"
     unknown = sum(not one.followed for one in edits)
     rest = f"; and {more} more" if (more := len(edits) - SAID) > 0 else ""
-    blind = f"; the behavioral equations follow all but {unknown} of them" if unknown else ""
+    followed = "none" if unknown == len(edits) else f"all but {unknown}"
+    blind = f"; the behavioral equations follow {followed} of them" if unknown else ""
     count = f"{len(edits)} edit{'s' if len(edits) > 1 else ''}"
     return f"{name}: {count}: {'; '.join(map(str, edits[:SAID]))}{rest}{blind}"
 

@@ -1,5 +1,7 @@
 """Netlists in SPICE's language: each construct is read and written again; what is wrong is refused by its line."""
 
+import re
+
 import pytest
 
 from cosim.base.errors import InputError
@@ -145,8 +147,11 @@ def test_what_is_wrong_is_refused_by_its_line(read, line, said):
     [
         ("* a\n+ m1", "line 2: a line that begins with \\+ must follow another one"),
         ("* a\n.subckt a x\nx1 x b\n.ends\n.subckt b x\nx1 x a\n.ends\nx1 n a", "a must not contain itself"),
-        ("* a\n.subckt a x\n.subckt b y\n.ends\n.ends", "line 3: a subcircuit must not stand in another, a"),
-        ("* a\n.subckt a x\n.ends b", "line 3: .ends must name a, not 'b'"),
+        (
+            "* a\n.subckt a x\n.subckt b y\n.ends",
+            "line 3: the subcircuit a of line 2 must end with .ends before another",
+        ),
+        ("* a\n.subckt a x\n.ends b", "line 3: .ends must stand alone, or with the name a"),
         ("* a\nv1 a 0 pulse(0 1 0 1n 1n 1u 2u)", "line 2: a pulse needs the length of the run"),
         ("* a\nv1 a 0 1\n.meas tran x find v(a) at=0", "line 3: a measure needs a run"),
         ("* a\n.subckt open x\nr1 x 0 1", r"line 2: the subcircuit open must end with \.ends"),
@@ -158,3 +163,66 @@ def test_what_is_wrong_is_refused_by_its_line(read, line, said):
 def test_what_takes_more_than_a_line_is_refused(read, text, said):
     with pytest.raises(InputError, match=said):
         read(text)
+
+
+def test_instances_with_other_values_of_parameters_have_a_subcircuit_of_their_own(read):
+    """The usual values keep the name, whether they are given or not, and a name that is taken is not given twice."""
+    text = "* a\n.subckt r2 a b r=1k\nr1 a b {r}\n.ends\n.subckt r2_2 a b\nr1 a b 1\n.ends\n"
+    text += "x1 p q r2 r=2k\nx2 p q r2\nx3 p q r2 r='500*2'\nx4 p q r2 r=2k\nx5 p q r2_2\n"
+    netlist = read(text)
+    assert [one.subcircuit for one in netlist.circuit.elements] == ["r2_3", "r2", "r2", "r2_3", "r2_2"]
+    assert netlist.blocks == {"r2": "r2", "r2_3": "r2", "r2_2": "r2_2"} and netlist.values["r2_3"] == "r=2000"
+
+
+def test_what_no_instance_uses_is_read_and_named(read):
+    assert read("* a\n.subckt b x\nr1 x 0 1\n.ends\nr1 p 0 1").unused == ("b",)
+    with pytest.raises(InputError, match="line 3: m1 must have 4 nets, not 1"):
+        read("* a\n.subckt b x\nm1 x nonsense\n.ends\nr1 p 0 1")
+
+
+def test_a_form_feed_ends_no_line(read):
+    assert len(read("* c\fr1 a b 1k\r\nr2 a b 1k\rr3 a b 1k").circuit.elements) == 2
+
+
+def test_depth_and_number_of_subcircuits_are_limited(read):
+    chain = "".join(f".subckt s{k} a\nx1 a s{k + 1}\n.ends\n" for k in range(60)) + ".subckt s60 a\nr1 a 0 1\n.ends\n"
+    with pytest.raises(InputError, match="50 deep"):
+        read(f"* a\n{chain}x1 n s0\n")
+    tree = "".join(f".subckt s{k} a\nx1 a s{k + 1}\nx2 a s{k + 1}\n.ends\n" for k in range(30))
+    with pytest.raises(InputError, match="has more than 1000000 elements"):
+        read(f"* a\n{tree}.subckt s30 a\nr1 a 0 1\n.ends\nx1 n s0\n")
+    tree = "".join(
+        f".subckt s{k} a k=1\nx1 a s{k + 1} k={{2*k}}\nx2 a s{k + 1} k={{2*k+1}}\n.ends\n" for k in range(20)
+    )
+    with pytest.raises(InputError, match="at most 10000 subcircuits with other values"):
+        read(f"* a\n{tree}.subckt s20 a k=1\nr1 a 0 {{k}}\n.ends\nx1 n s0\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("r1 a b 1_000", "cannot evaluate '1_000'"),
+        ("r1 a b 0x10", "cannot evaluate '0x10'"),
+        ("r1 a b \uff11", "cannot evaluate"),
+        ("r1 a b r=1 r=2", "r must be given once, not twice"),
+        ("r1 a b r=agauss(1,2,3)", "agauss is not read, because the verb draws chips"),
+        (".param", ".param must have name=value"),
+        (".param lambda=1", "a parameter cannot have the name 'lambda'"),
+        (".ends", "there is no .subckt that .ends could end"),
+        (".subckt", ".subckt must have a name and its ports"),
+        (".subckt resistor a b", "resistor must have another name, because a simulator has a device of this one"),
+        ("m", "an element must have a name behind its letter m"),
+        ("v1 a 0 1e300", "the value of a source must lie in -100 to 100"),
+    ],
+)
+def test_odd_lines_are_refused(read, line, said):
+    with pytest.raises(InputError, match=re.escape(said)) as raised:
+        read(f"* odd\nr9 a 0 1\n{line}\n")
+    assert str(raised.value).startswith("a.sp: line 3: ")
+
+
+def test_an_expression_may_have_parentheses_and_m_the_rounding_of_one(read):
+    netlist = read(
+        "* a\n.param k=max(3,4) l=(2+1)*(1+1)\nr1 a b r=(k+1)*2\nm1 a a 0 0 generic180_n w=1u l=1u m='0.3/0.1'\n"
+    )
+    assert netlist.circuit.elements[0].value == 10 and netlist.circuit.elements[1].m == 3

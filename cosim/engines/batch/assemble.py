@@ -40,7 +40,8 @@ Columns = dict[str, NDArray[Any]]  # fields of Structure
 class AssembledCircuit:
     """A circuit that the batched engine can solve, as arrays.
 
-    net, source: name -> index; three_terminal, four_terminal: devices in the order of their arrays.
+    net, source: name -> index, that of a source with its letter; three_terminal, four_terminal: devices in the order of
+    their arrays.
     """
 
     nets: Nets
@@ -62,7 +63,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
     check_driven(elements, nets)
     net = {name: index for index, name in enumerate(nets.names)}
     sources = [element for element in elements if isinstance(element, Source)]
-    source = {element.name: index for index, element in enumerate(sources)}
+    source = {element.letter + element.name: index for index, element in enumerate(sources)}
     builder = _ArrayBuilder(nets, net, SparsityPattern(nets.unknowns))
     three_terminal = builder.ordered(device for device in devices if not device.kind.four_terminal)
     four_terminal = tuple(device for device in devices if device.kind.four_terminal)
@@ -79,7 +80,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
     matrix = symbolic_lu(builder.pattern)
     rows = np.array([nets.row[name] for name in nets.names])
     row = np.where(rows < 0, nets.unknowns, matrix.order[rows])
-    offsets = [(net[name], source[through], sign) for name, path in nets.paths.items() for through, sign in path]
+    offsets = [(net[name], source[f"v{through}"], sign) for name, path in nets.paths.items() for through, sign in path]
     placed = {key: _matrix_places(matrix, key, values) for key, values in fields.items()}
     capacitors, capacitance = placed.pop("capacitors"), placed.pop("capacitance")
     resistors, conductance = placed.pop("resistors"), placed["conductance"]
@@ -91,7 +92,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
         offsets=np.array([pair[:2] for pair in offsets], dtype=np.int64).reshape(-1, 2),
         offset_sign=np.array([sign for *_, sign in offsets], dtype=np.float64),
         current_sources=np.array(
-            [(net[one.a], net[one.b], source[one.name]) for one in sources if one.kind == "i"], dtype=np.int64
+            [(net[one.a], net[one.b], source[f"i{one.name}"]) for one in sources if one.kind == "i"], dtype=np.int64
         ).reshape(-1, 3),
         **_capacitors_by_net(capacitors, capacitance, len(net)),
         **placed,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench
-from cosim.circuit.elements import Mos, Source
+from cosim.circuit.elements import Mos
 from cosim.circuit.waveforms import Waveform
 from cosim.engines.batch.arrays import (
     BEGINS_STEP,
@@ -326,11 +326,8 @@ def _source_breakpoints(
 ) -> list[tuple[Array, Array]]:
     """Return the breakpoints (n,), s, of each bench's sources, and the values (n, sources) there, V or A."""
     found: list[tuple[Array, Array]] = []
-    inner: list[Source] = []
-    for k, (bench, own) in enumerate(zip(benches, flat, strict=True)):
-        if k == 0 or own.shared is not flat[k - 1].shared:
-            inner = [one for one in own.shared if isinstance(one, Source)]
-        waveforms = {one.name: one.value for one in (*inner, *own.sources)}
+    for bench, own in zip(benches, flat, strict=True):
+        waveforms = {one.letter + one.name: one.value for one in own.sources}
         found.append(_breakpoints_of(circuit, waveforms, bench.transient.end))
     return found
 

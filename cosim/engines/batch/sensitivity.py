@@ -144,7 +144,7 @@ def _by_transistor(recorded: RecordedTile, found: AdjointWorkspace) -> Gradients
         names.append(device.parts[0])
         parts.append((found.four_terminal[:, 2 * k], found.four_terminal[:, 2 * k + 1]))
     volts, factors = (np.stack(values, axis=-1)[:, :count] for values in zip(*parts, strict=True))
-    numbers = {index: name for name, index in circuit.source.items()}
+    numbers = {index: name.removeprefix("i") for name, index in circuit.source.items()}
     sources = tuple(numbers[index] for index in circuit.arrays.current_sources[:, 2].tolist())
     return Gradients(tuple(names), volts, factors, sources, found.source.transpose(0, 2, 1)[:, :count])
 

@@ -189,7 +189,7 @@ def probe_buffer(
         match probe:
             case Voltage(net) if net in circuit.net:
                 saved.append((0, circuit.net[net], 1.0))
-            case Current(source) if source in circuit.source:
+            case Current(source) if f"v{source}" in circuit.source:
                 nets, direction = circuit.nets.behind(source)
                 saved.append((1, 0, direction))
             case DrainCurrent(device) if device in place:

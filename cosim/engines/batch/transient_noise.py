@@ -92,13 +92,13 @@ def noise_state(circuit: AssembledCircuit, noise: TransientNoise, thermal_voltag
     for k, device in enumerate(circuit.three_terminal if slopes else ()):
         own.setdefault(_drain_and_source(device), []).append(k)
     fixed = {(net, GROUND): 2 * rms**2 * noise.step for net, rms in noise.sources}
-    pairs = sorted({**fixed, **own}, key=lambda pair: circuit.source[_source_name(pair)])
+    pairs = sorted({**fixed, **own}, key=lambda pair: circuit.source[f"i{_source_name(pair)}"])
     lists = [own.get(pair, []) for pair in pairs]
     devices = [k for few in lists for k in few]
     polarities = [circuit.three_terminal[k].kind.polarity for k in devices]
     return NoiseState(
         grid_step=noise.step,
-        source=np.array([circuit.source[_source_name(pair)] for pair in pairs], dtype=np.int64),
+        source=np.array([circuit.source[f"i{_source_name(pair)}"] for pair in pairs], dtype=np.int64),
         fixed_density=np.array([fixed.get(pair, 0.0) for pair in pairs]),
         device_start=np.cumsum([0, *map(len, lists)], dtype=np.int64),
         device=np.array(devices, dtype=np.int64),

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from cosim.cells.assembly import Assembly, Shown, StateCurrent
 from cosim.cells.clock import CK, RESET_STEPS, RUN, TAKE
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Voltage
-from cosim.circuit.elements import GROUND, Capacitor, Element, Instance, Mos, Resistor, Source, block_of
+from cosim.circuit.elements import GROUND, Attribution, Capacitor, Element, Instance, Mos, Resistor, Source, block_of
 from cosim.circuit.waveforms import (
     DECIDED,
     Timing,
@@ -250,6 +250,8 @@ def meter(bench: Bench, assembly: Assembly) -> Bench:
 
     def on_block(element: Element) -> Element:
         match element:
+            case Source(part=Attribution(block=block)):
+                return _moved(element, block_supply(block))
             case Source(name="dd"):
                 return element
             case Source(name="ground"):

@@ -18,7 +18,7 @@ from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR
 from cosim.cells.tau_cell import TAU_CELL_GATED
 from cosim.cells.toggle import TOGGLE
 from cosim.cells.window import DECISION, WINDOW
-from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Subcircuit
+from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Resistor, Source, Subcircuit
 from cosim.units.builder import NETWORK
 
 Sizes = Mapping[str, tuple[str, ...]]  # name in a drawing -> W/L in um: one, or a self-cascode's from the source on
@@ -77,8 +77,10 @@ def device_rows(circuit: Circuit) -> Iterator[tuple[str, ...]]:
                     yield block.name, f"c{name}", format_quantity(value, "F"), "", "", "", f"{a} {b}"
                 case Instance(name, nets, subcircuit):
                     yield block.name, f"x{name}", subcircuit, "", "", "", " ".join(nets)
-                case _:
-                    pass
+                case Resistor(name, a, b, value):
+                    yield block.name, f"r{name}", format_quantity(value, "ohm"), "", "", "", f"{a} {b}"
+                case Source(name, kind, a, b):
+                    yield block.name, f"{kind}{name}", "source", "", "", "", f"{a} {b}"
 
 
 def _of_block(block: Subcircuit) -> dict[str, tuple[str, ...]]:

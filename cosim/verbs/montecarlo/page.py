@@ -154,8 +154,8 @@ def summary_page(
 
 def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> dict[str, Blocks]:
     """Return the sections of the page, heading -> blocks; sections without blocks are empty.
-    network: its path; "" for an edited circuit, for which there is no advice, because what helps compiles the network
-    again. Without a study there are no pictures and details."""
+    network: its path, for commands that help; "" for an edited circuit, because these commands would compile the
+    network anew and lose the edits. Without a study there are no pictures and details."""
 
     def drawn(blocks: Callable[[ChipStudy], Blocks]) -> Blocks:
         return () if study is None else blocks(study)

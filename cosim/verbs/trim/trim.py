@@ -70,6 +70,11 @@ def check_trimmable(design: Design, origin: str) -> None:
         if design.graph.into(node.name, "beta"):
             raise InputError(f"{origin}: trim is for constant thresholds; those of {node.name} depend on its input")
     _check_shared(design, origin)
+    if (edit := next((one for one in design.edits if not one.followed), None)) is not None:
+        raise InputError(
+            f"{origin}: trim measures cells as the compiler builds them, of other sizes at most, and the netlist has "
+            f"other edits: {edit}"
+        )
     if design.assembly.around.feeds:
         raise InputError(f"{origin}: trim sets sources at the bias pins; leave bias out of --with")
 

@@ -8,6 +8,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.base.resources import trained_network_path
 from cosim.circuit.elements import Mos, Source
+from cosim.compiler.edited import EditedNetlist
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.batch.circuit import SPARE, SparsityPattern, symbolic_lu
 from cosim.engines.batch.lanes import LANES, aligned_zeros
@@ -19,6 +20,7 @@ from cosim.engines.simulation.read import decision_margins, read_plan, with_cand
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.tasks.testset import load_test_set
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
+from cosim.verbs.compile.outputs import format_netlist
 from cosim.verbs.loading import TargetTechnology, compile_at, load_ranged
 from cosim.verbs.sensitivity.study import SensitivityTarget, sensitivities
 
@@ -71,6 +73,17 @@ def check(design, bench, found, device, exact=0.01):
     up, down, more, less = margins(design, four, found.outputs)
     assert device.vt_shift == pytest.approx((up - down) / 2e-3, rel=exact)
     assert device.ln_beta == pytest.approx((more - less) / (2 * np.log(1.01)), rel=exact)
+
+
+def test_a_resistor_is_in_the_adjoint(design, x):
+    """An edited netlist has 3 gigaohm from the decision node of every cell to ground."""
+    text = format_netlist(design).replace(".ends schmitt_clocked", "rleak v0 0 3g\n.ends schmitt_clocked")
+    settings = CompilerSettings(netlist=EditedNetlist("own.sp", text))
+    edited = compile_at(design.network, "digits_d4", TargetTechnology(), settings, lambda line: None)[0]
+    bench, (found,) = inference_bench(edited, x), sensitivities(edited, [x])
+    assert found.value_a != pytest.approx(sensitivities(design, [x])[0].value_a, rel=1e-4)
+    for device in found.devices[:3]:
+        check(edited, bench, found, device)
 
 
 def test_ten_most_decisive_transistors(design, x):
