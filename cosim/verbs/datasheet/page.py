@@ -66,7 +66,9 @@ def datasheet_page(
 
 
 def _shown(value: float | None, measure: SheetMeasure, digits: int = 4) -> str:
-    return _NONE if value is None else format_quantity(value, measure.unit, digits).strip()
+    if value is None:
+        return _NONE
+    return format_quantity(value, measure.unit, digits) if measure.unit else f"{value:.{digits}g}"
 
 
 def _mean(line: MeasuredLine) -> str:
