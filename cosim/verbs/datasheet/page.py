@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cosim.base.quantities import format_quantity
+from cosim.base.quantities import format_quantity, parse_quantity
 from cosim.base.version import __version__
 from cosim.results.figures import FAILS, GREY, MEETS, SINGLE, Figure, few_ticks, legend_above, picture_of, plain, styled
 from cosim.results.html import Picture
@@ -174,6 +174,7 @@ def draw_measure(measure: SheetMeasure, values: "np.ndarray") -> Figure:
     figure = Figure(figsize=(SINGLE, 2.3), layout="constrained")
     axis = figure.subplots()
     plain(axis)
+    factor, unit = _prefixed(float(np.abs(values).max()), measure.unit)
     edges = bin_edges(values)
     passing = np.array([measure.meets(value) for value in values.tolist()])
     base = np.zeros(len(edges) - 1)
@@ -181,20 +182,28 @@ def draw_measure(measure: SheetMeasure, values: "np.ndarray") -> Figure:
         if chosen.any():
             counts = np.histogram(values[chosen], edges)[0]
             axis.bar(
-                edges[:-1], counts, np.diff(edges), base, color=color, label=label, align="edge", edgecolor="white",
+                edges[:-1] / factor, counts, np.diff(edges) / factor, base, color=color, label=label, align="edge", edgecolor="white",
                 lw=0.3, hatch="//////" if color == FAILS else None,
             )  # fmt: skip
             base += counts
     low, high = axis.get_xlim()
     for limit in (measure.low, measure.high):
-        if limit is not None and low - (high - low) <= limit <= high + (high - low):
-            axis.axvline(limit, color=GREY, ls="--", lw=1.0)
-    axis.set_xlabel(f"{measure.name}{f' ({measure.unit})' if measure.unit else ''}")
+        if limit is not None and low - (high - low) <= limit / factor <= high + (high - low):
+            axis.axvline(limit / factor, color=GREY, ls="--", lw=1.0)
+    axis.set_xlabel(f"{measure.name}{f' ({unit})' if unit else ''}")
     axis.set_ylabel("chips")
     few_ticks(axis, "y", integer=True)
     few_ticks(axis, "x", 4)
     legend_above(figure)
     return figure
+
+
+def _prefixed(largest: float, unit: str) -> tuple[float, str]:
+    """Return the factor of the SI prefix that suits a number, and the unit with it; 1 without a unit."""
+    if not unit or not largest:
+        return 1.0, unit
+    text = format_quantity(largest, unit, 3).rpartition(" ")[2]
+    return parse_quantity(f"1{text.removesuffix(unit)}", ""), text
 
 
 def _causes(study: DatasheetStudy, found: DatasheetSummary) -> tuple[Block, ...]:
