@@ -182,8 +182,8 @@ def draw_measure(measure: SheetMeasure, values: "np.ndarray") -> Figure:
         if chosen.any():
             counts = np.histogram(values[chosen], edges)[0]
             axis.bar(
-                edges[:-1] / factor, counts, np.diff(edges) / factor, base, color=color, label=label, align="edge", edgecolor="white",
-                lw=0.3, hatch="//////" if color == FAILS else None,
+                edges[:-1] / factor, counts, np.diff(edges) / factor, base, color=color, label=label, align="edge",
+                edgecolor="white", lw=0.3, hatch="//////" if color == FAILS else None,
             )  # fmt: skip
             base += counts
     low, high = axis.get_xlim()

@@ -112,6 +112,15 @@ def test_an_interrupted_run_continues_to_the_same_bytes(cosim_main, sheet, tmp_p
     figures(cosim_main, sheet, tmp_path / "run", *options, "-j", 1)
     whole = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     kept = tmp_path / "run" / "chips.jsonl"
+    assert cosim_main("verify", tmp_path / "run")[:2] == (
+        0,
+        "run.json     whole\nchips.jsonl  whole\npage.json    whole\n",
+    )
+    damaged = kept.read_bytes().replace(b'"chip": 2', b'"chip": 7').replace(b'"chip":2', b'"chip":7')
+    (tmp_path / "run" / "chips.jsonl").write_bytes(damaged)
+    code, out, _ = cosim_main("verify", tmp_path / "run")
+    assert code == 1 and "damaged  1 of 6 records" in out
+    kept.write_bytes(whole["chips.jsonl"])
     kept.write_bytes(b"".join(kept.read_bytes().splitlines(keepends=True)[:4])[:-5])
     _, _, err = figures(cosim_main, sheet, tmp_path / "run", *options, "-j", 2)
     assert "ngspice: 3 of 6" in err
