@@ -208,14 +208,11 @@ def _prefixed(largest: float, unit: str) -> tuple[float, str]:
 
 def _causes(study: DatasheetStudy, found: DatasheetSummary) -> tuple[Block, ...]:
     blocks: list[Block] = []
+    unexplained: list[str] = []
     for line in found.lines:
         causes = line.chips.causes
         if causes is None:
-            if line.chips.sigma:
-                least = chips_for_causes(study)
-                blocks.append(
-                    f"{line.measure.name}: too few chips for {found.transistors} transistors; give --chips {least}."
-                )
+            unexplained += [line.measure.name] * bool(line.chips.sigma)
             continue
         rows = tuple(
             (one.name, percent(max(one.share, 0.0)), _shown(one.sigma_vt, line.measure, 3),
@@ -228,6 +225,11 @@ def _causes(study: DatasheetStudy, found: DatasheetSummary) -> tuple[Block, ...]
             f"{percent(causes.unexplained)} of the variance of {line.measure.name} is in no straight line: transistors "
             "that act together, and curvature.",
         ]
+    if unexplained:
+        few = (
+            f"{chips_for_causes(study)} chips with a value are needed for {found.transistors} transistors; give --chips"
+        )
+        blocks.append(f"{', '.join(unexplained)}: {few} that many or more.")
     return tuple(blocks)
 
 
