@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cosim.base.bounds import AREA, CHIPS, SEED
+from cosim.base.bounds import AREA, AUDIT, CHIPS, SEED
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
@@ -12,8 +12,8 @@ from cosim.cli.types import Integer, Number
 from cosim.cli.verb import FILE, Result, argument, one_of, option, verb
 from cosim.engines.table import BATCH, NGSPICE, Entry, engine_entry, simulators
 from cosim.verbs.common import (
+    AUDITED,
     audit_count,
-    audit_option,
     check_outputs,
     engine_option,
     jobs_option,
@@ -52,7 +52,9 @@ class DatasheetOptions:
     seed: int = option("Seed of the chips.", Integer(SEED), 0)
     area: float = option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0)
     engine: str = engine_option("Simulator of the chips.", _engines, BATCH)
-    audit: int | None = audit_option()
+    audit: int | None = option(
+        f"How many chips of --engine batch run in ngspice, too; 0 for none [default: {AUDITED}].", Integer(AUDIT)
+    )
     json_file: Path | None = json_option()
     pdk_root: Path | None = pdk_root_option()
     jobs: int = jobs_option()

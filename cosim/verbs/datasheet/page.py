@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cosim.base.quantities import format_quantity
+from cosim.base.quantities import format_quantity, parse_quantity
 from cosim.base.version import __version__
 from cosim.results.figures import FAILS, GREY, MEETS, SINGLE, Figure, few_ticks, legend_above, picture_of, plain, styled
 from cosim.results.html import Picture
@@ -66,7 +66,9 @@ def datasheet_page(
 
 
 def _shown(value: float | None, measure: SheetMeasure, digits: int = 4) -> str:
-    return _NONE if value is None else format_quantity(value, measure.unit, digits).strip()
+    if value is None:
+        return _NONE
+    return format_quantity(value, measure.unit, digits) if measure.unit else f"{value:.{digits}g}"
 
 
 def _mean(line: MeasuredLine) -> str:
@@ -172,6 +174,7 @@ def draw_measure(measure: SheetMeasure, values: "np.ndarray") -> Figure:
     figure = Figure(figsize=(SINGLE, 2.3), layout="constrained")
     axis = figure.subplots()
     plain(axis)
+    factor, unit = _prefixed(float(np.abs(values).max()), measure.unit)
     edges = bin_edges(values)
     passing = np.array([measure.meets(value) for value in values.tolist()])
     base = np.zeros(len(edges) - 1)
@@ -179,15 +182,15 @@ def draw_measure(measure: SheetMeasure, values: "np.ndarray") -> Figure:
         if chosen.any():
             counts = np.histogram(values[chosen], edges)[0]
             axis.bar(
-                edges[:-1], counts, np.diff(edges), base, color=color, label=label, align="edge", edgecolor="white",
-                lw=0.3, hatch="//////" if color == FAILS else None,
+                edges[:-1] / factor, counts, np.diff(edges) / factor, base, color=color, label=label, align="edge",
+                edgecolor="white", lw=0.3, hatch="//////" if color == FAILS else None,
             )  # fmt: skip
             base += counts
     low, high = axis.get_xlim()
     for limit in (measure.low, measure.high):
-        if limit is not None and low - (high - low) <= limit <= high + (high - low):
-            axis.axvline(limit, color=GREY, ls="--", lw=1.0)
-    axis.set_xlabel(f"{measure.name}{f' ({measure.unit})' if measure.unit else ''}")
+        if limit is not None and low - (high - low) <= limit / factor <= high + (high - low):
+            axis.axvline(limit / factor, color=GREY, ls="--", lw=1.0)
+    axis.set_xlabel(f"{measure.name}{f' ({unit})' if unit else ''}")
     axis.set_ylabel("chips")
     few_ticks(axis, "y", integer=True)
     few_ticks(axis, "x", 4)
@@ -195,16 +198,21 @@ def draw_measure(measure: SheetMeasure, values: "np.ndarray") -> Figure:
     return figure
 
 
+def _prefixed(largest: float, unit: str) -> tuple[float, str]:
+    """Return the factor of the SI prefix that suits a number, and the unit with it; 1 without a unit."""
+    if not unit or not largest:
+        return 1.0, unit
+    text = format_quantity(largest, unit, 3).rpartition(" ")[2]
+    return parse_quantity(f"1{text.removesuffix(unit)}", ""), text
+
+
 def _causes(study: DatasheetStudy, found: DatasheetSummary) -> tuple[Block, ...]:
     blocks: list[Block] = []
+    unexplained: list[str] = []
     for line in found.lines:
         causes = line.chips.causes
         if causes is None:
-            if line.chips.sigma:
-                least = chips_for_causes(study)
-                blocks.append(
-                    f"{line.measure.name}: too few chips for {found.transistors} transistors; give --chips {least}."
-                )
+            unexplained += [line.measure.name] * bool(line.chips.sigma)
             continue
         rows = tuple(
             (one.name, percent(max(one.share, 0.0)), _shown(one.sigma_vt, line.measure, 3),
@@ -217,6 +225,11 @@ def _causes(study: DatasheetStudy, found: DatasheetSummary) -> tuple[Block, ...]
             f"{percent(causes.unexplained)} of the variance of {line.measure.name} is in no straight line: transistors "
             "that act together, and curvature.",
         ]
+    if unexplained:
+        few = (
+            f"{chips_for_causes(study)} chips with a value are needed for {found.transistors} transistors; give --chips"
+        )
+        blocks.append(f"{', '.join(unexplained)}: {few} that many or more.")
     return tuple(blocks)
 
 

@@ -151,7 +151,8 @@ def read_sheet(path: Path, pdk_root: Path | None = None) -> Datasheet:
     """
     where, content = shown_path(path), read_toml(path, _REPAIR)
     check_known(content, SheetFile, where, _REPAIR)
-    for k, one in enumerate(content.get("measures") or ()):
+    listed_measures = content.get("measures")
+    for k, one in enumerate(listed_measures if isinstance(listed_measures, list) else ()):
         if isinstance(one, Mapping):
             check_known(one, MeasureLimits, where, _REPAIR, f"measures[{k}].")
     file = typed(content, SheetFile, where, _REPAIR)
@@ -176,7 +177,7 @@ def _conditions(file: SheetFile, technology: Technology, path: Path) -> Iterable
         try:
             there = at(technology, corner, celsius, max(supply or 0.0, technology.supply))
         except InputError as error:
-            raise InputError(f"{where}: conditions: {error}") from None
+            raise InputError(f"{where}: conditions: {str(error).partition('; choose')[0]}; {_REPAIR}") from None
         netlist = read_netlist(text, shown_path(source), there, {**dict(given), **followed})
         if netlist.run is None or not netlist.measures:
             raise InputError(

@@ -23,7 +23,8 @@ from cosim.verbs.datasheet.sheet import Datasheet, SheetMeasure
 from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, draw_deviations
 
 Array = NDArray[np.float64]
-SPARE = 20  # chips more than numbers in a regression, at least
+_STILL = 1e-9  # of the largest value: what differs by less does not vary
+SPARE = 20  # chips beyond two for each number of a regression, at least
 
 
 @dataclass(frozen=True)
@@ -127,12 +128,17 @@ def spread_of(measure: SheetMeasure, values: Sequence[float | None], causes: Spr
     share, *ends = interval(passed, len(values))
     mean, sigma, bounds = (mean_interval(x) if len(x) else None), None, None
     if len(x) > 1:
-        sigma = float(x.std(ddof=1))
+        sigma = float(x.std(ddof=1)) if _varies(x) else 0.0
         bounds = sigma_interval(sigma, len(x))
     low, high = (float(x.min()), float(x.max())) if len(x) else (None, None)
     return MeasureSpread(
         len(x), len(values) - len(x), mean, sigma, bounds, low, high, passed, share, IntervalEnds(*ends), causes
     )
+
+
+def _varies(x: Array) -> bool:
+    """Tell whether values differ by more than the digits of a simulation."""
+    return bool(np.ptp(x) > _STILL * np.abs(x).max())
 
 
 def sigma_interval(sigma: float, count: int, confidence: float = CONFIDENCE) -> IntervalEnds:
@@ -146,7 +152,11 @@ def sigma_interval(sigma: float, count: int, confidence: float = CONFIDENCE) -> 
 
 def chips_for_causes(study: DatasheetStudy) -> int:
     """Return how many chips with a value the causes of a spread need at least."""
-    return len(draw_deviations(study, 0).names) + SPARE
+    return _needed(len(draw_deviations(study, 0).names))
+
+
+def _needed(numbers: int) -> int:
+    return 2 * numbers + SPARE
 
 
 def drawn_numbers(study: DatasheetStudy, numbers: Sequence[int]) -> tuple[tuple[str, ...], Array]:
@@ -164,7 +174,7 @@ def causes_of(names: Sequence[str], normal: Array, values: Sequence[float | None
     known = np.array([value is not None for value in values])
     y, z = np.array([value for value in values if value is not None], dtype=np.float64), normal[known]
     moving = np.ptp(z, axis=0) > 0 if len(z) else np.zeros(z.shape[1], dtype=bool)
-    if len(y) < moving.sum() + SPARE or np.ptp(y) == 0:
+    if len(y) < _needed(int(moving.sum())) or not _varies(y):
         return None
     matrix = np.column_stack([np.ones(len(y)), z[:, moving]])
     scale = y.std(ddof=1)
@@ -175,7 +185,7 @@ def causes_of(names: Sequence[str], normal: Array, values: Sequence[float | None
     slopes, shares = np.zeros(z.shape[1]), np.zeros(z.shape[1])
     slopes[moving] = solution[1:]
     shares[moving] = solution[1:] ** 2 - errors[1:]
-    whole = max(float(shares.sum()), 0.0) + residual
+    whole = max(float(shares.sum()) + residual, 0.1 * residual)  # with twice as many chips as numbers, never below
     shares /= whole
     found = dict[str, list[int]]()
     for k, name in enumerate(names):

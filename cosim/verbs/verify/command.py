@@ -30,9 +30,9 @@ class VerifyOptions:
 def run(options: VerifyOptions, session: VerbSession) -> Result:
     """Check the files that a verb keeps in FOLDER against their checksums; nothing is changed or run.
 
-    FOLDER is the store of montecarlo, or a folder of compile, layout, simulate, compare, power, trim, characterize or
-    demo, or that of sweep, explore, harden or signoff with all that is in it. The exit status is 1 if anything is
-    damaged.
+    FOLDER is the store of montecarlo or datasheet, or a folder of compile, layout, simulate, compare, power, trim,
+    characterize or demo, or that of sweep, explore, harden or signoff with all that is in it. The exit status is 1 if
+    anything is damaged.
     """
     from cosim.base.settings import read_settings
 
@@ -73,6 +73,8 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
     owner = owner_of(folder)
     if owner == "montecarlo":
         yield from check_store(folder)
+    if owner == "datasheet":
+        yield from check_chips(folder)
     for point in sorted(one for one in folder.iterdir() if one.is_dir()) if owner in _WITHIN else ():
         if point.name in (INFERENCES, "failed"):
             continue
@@ -88,6 +90,24 @@ def check_kept(folder: Path) -> Iterator[tuple[str, str]]:
     if count:
         fault = f"{len(damaged)} of {count}, {_some(damaged)}: the same command measures them anew" if damaged else ""
         yield INFERENCES, fault
+
+
+def check_chips(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield (file, fault) for the files from which a datasheet's run continues. The fault is '' for a whole file."""
+    from cosim.base.store import RecordStore, settings_key
+    from cosim.verbs.datasheet.command import CHIPS_FILE, RUN_FILE
+    from cosim.verbs.datasheet.study import chip_records
+    from cosim.verbs.montecarlo.store import read_sealed
+
+    fault = _fault_of(folder / RUN_FILE)
+    yield RUN_FILE, fault
+    if fault:
+        yield CHIPS_FILE, f"not to be told without {RUN_FILE}"
+        return
+    settings = read_sealed(folder / RUN_FILE)
+    kept = RecordStore(folder / CHIPS_FILE, settings_key(settings), chip_records(len(settings.get("measures", ()))))
+    fault = f"{len(kept.damaged)} of {kept.lines} records: the same command measures them anew"
+    yield CHIPS_FILE, fault if kept.damaged else ""
 
 
 def check_store(folder: Path) -> Iterator[tuple[str, str]]:

@@ -112,6 +112,15 @@ def test_an_interrupted_run_continues_to_the_same_bytes(cosim_main, sheet, tmp_p
     figures(cosim_main, sheet, tmp_path / "run", *options, "-j", 1)
     whole = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     kept = tmp_path / "run" / "chips.jsonl"
+    assert cosim_main("verify", tmp_path / "run")[:2] == (
+        0,
+        "run.json     whole\nchips.jsonl  whole\npage.json    whole\n",
+    )
+    damaged = kept.read_bytes().replace(b'"chip": 2', b'"chip": 7').replace(b'"chip":2', b'"chip":7')
+    (tmp_path / "run" / "chips.jsonl").write_bytes(damaged)
+    code, out, _ = cosim_main("verify", tmp_path / "run")
+    assert code == 1 and "damaged  1 of 6 records" in out
+    kept.write_bytes(whole["chips.jsonl"])
     kept.write_bytes(b"".join(kept.read_bytes().splitlines(keepends=True)[:4])[:-5])
     _, _, err = figures(cosim_main, sheet, tmp_path / "run", *options, "-j", 2)
     assert "ngspice: 3 of 6" in err
@@ -148,6 +157,17 @@ def test_the_batched_engine_agrees_with_ngspice(batch, cosim_main, sheet, tmp_pa
 
 
 @pytest.mark.ngspice
+def test_a_circuit_without_transistors_has_no_spread(cosim_main, sheet, tmp_path):
+    (tmp_path / "rc.sp").write_text(
+        "* rc\nv1 a 0 1\nr1 a b 1k\nr2 b 0 1k\n.tran 1u 2u\n.meas tran half find v(b) at=1u\n"
+    )
+    sheet.write_text('netlist = "rc.sp"\nmeasures = [{name = "half", unit = "V"}]\n')
+    found, _, _ = figures(cosim_main, sheet, tmp_path / "run", "--engine", "ngspice", "--chips", 25, "-j", 1)
+    chips = found["lines"][0]["chips"]
+    assert chips["mean"]["mean"] == pytest.approx(0.5) and chips["sigma"] == 0.0 and "causes" not in chips
+
+
+@pytest.mark.ngspice
 def test_python_runs_the_same(sheet, tmp_path):
     found = cosim.datasheet(sheet, chips=2, engine="ngspice", output=tmp_path / "run", jobs=1)
     assert found.figures.yield_.chips == 2 and "of 2 chips keep all limits" in str(found)
@@ -177,6 +197,12 @@ def test_python_runs_the_same(sheet, tmp_path):
         (("min = 0.9", "least = 0.9"), r"mirror\.toml: measures\[0\]\.least is no field; known are max, min, name"),
         (("min = 0.9", "min = 1.2"), r"measures\.ratio: min, typ and max must not fall, not 1\.2, 1\.1"),
         (("min = 0.9", 'min = "low"'), r"measures\.ratio\.min must be a number such as"),
+        (("[[measures]]", "measures = 3\n[other]"), r"mirror\.toml: other is no field"),
+        (("[[measures]]", "[measures]"), r"mirror\.toml: measures must be a list, not a table"),
+        (
+            ("[1.8, 1.6]", "[1.8]\ncelsius = [300]"),
+            r"conditions: temperature must lie in .* not 300 C; correct the sheet",
+        ),
         (("[[measures]]", "[[measures"), r"mirror\.toml: must be a TOML file"),
         (('"mirror.sp"', '"mirror.sp"\ntechnology = "tsmc"'), r"technology must be one of .* not 'tsmc'"),
     ],
