@@ -90,8 +90,8 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     The folder receives report.html, comparison.json, waveforms.png and confusion.png, with --pvt pvt.json and pvt.png.
     The same command continues an interrupted run.
 
-    A backbone is cut as cosim compile cuts it, and whole traces go through its circuits; the folder receives
-    partitions.json. --data is then the folder of its task.
+    A backbone is cut as cosim compile cuts it, and whole traces go through its circuits (partitions.json). --data is
+    then the folder of its task.
     """
     from cosim.engines.simulation.simulated import engine_named
     from cosim.network.software_only import stays_software
