@@ -163,7 +163,9 @@ def check(look, pages, images):
 def test_pages_of_every_verb(look, made_up):
     images = {"power": 1, "pvt": 1, "trim": 1, "cell": 2, "ladder": 1, "together": 3}
     check(look, made_up, {**dict.fromkeys(made_up, 0), **images})
-    assert not [name for name, page in made_up.items() if re.search(r">[^<]*\de-\d", page)]
+    other = r'<td class="code">[^<]*|<script>.*?</script>'  # a netlist's numbers are SPICE's
+    said = {name: re.sub(other, "", page, flags=re.DOTALL) for name, page in made_up.items()}
+    assert not [name for name, page in said.items() if re.search(r">[^<]*\de-\d", page)]
 
 
 @pytest.mark.ngspice
