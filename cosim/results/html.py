@@ -262,7 +262,7 @@ td a { text-decoration: none; } td a:hover { text-decoration: underline; }
 tr:target { background: var(--card); box-shadow: inset 3px 0 var(--accent); }
 figure:target { outline: 2px solid var(--accent); outline-offset: .4rem; }
 tr[id] { scroll-margin: 8rem 0; } figure[id] { scroll-margin: 2rem 0; }
-.listing td.code { font-family: ui-monospace, Menlo, Consolas, monospace; white-space: pre-wrap; min-width: 18rem;
+.listing td.code { font-family: ui-monospace, Menlo, Consolas, monospace; white-space: pre-wrap; min-width: 13rem;
   overflow-wrap: anywhere; }
 .listing td { border: 0; padding: 0 .7rem 0 0; } .listing td:first-child { color: var(--soft); text-align: right; }
 .search .listing td:last-child { min-width: 7rem; max-width: 14rem; }

@@ -141,9 +141,16 @@ def look(browse, tmp_path):
 
 
 def check(look, pages, images):
-    """Whole and readable in both palettes on both screens, and by the rules for paper at the width of paper."""
+    """Whole and readable in both palettes on both screens, and by the rules for paper at the width of paper.
+
+    On screens what is folded is open; each link leads to one place.
+    """
+    for name, page in pages.items():
+        ids = re.findall(r' id="([^"]+)"', page)
+        assert len(ids) == len({*ids}) and {*re.findall(r'href="#([^"]+)"', page)} <= {*ids}, name
+    unfolded = [page.replace("<details>", "<details open>") for page in pages.values()]
     for flags, dark in ((), False), ((DARK,), True):
-        shown, console = look(pages.values(), (PHONE, DESK), *flags)
+        shown, console = look(unfolded, (PHONE, DESK), *flags)
         assert console == []
         for place, found in enumerate(shown):
             name = [*pages][place // 2], (PHONE, DESK)[place % 2], dark
