@@ -204,10 +204,10 @@ def format_pages(pages: Sequence[Page], title: str = "") -> str:
     return format_page(title, f"<header>{opening}</header><nav>{links}</nav><main>{bodies}{end}</main>")
 
 
-def lead_names(page: Page, places: Mapping[str, str]) -> Page:
-    """Return a page whose texts' names lead to their places; places: name -> id, of which the page gets what it needs.
+def link_page(page: Page, places: Mapping[str, str]) -> Page:
+    """Return a page on which names link to their places; places: name -> id, of which the page keeps those it says.
 
-    Names in lines of a listing lead nowhere, those beside them do.
+    Names in the lines of a listing do not link, those beside them do.
     """
     blocks = (block for section in page.sections for block in section.blocks)
     texts = [page.answer, *page.notes, *(text for block in blocks for text in _texts(block))]

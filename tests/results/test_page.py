@@ -26,7 +26,7 @@ from cosim.results.page import (
     Table,
     format_pages,
     format_text,
-    lead_names,
+    link_page,
 )
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.montecarlo.spec import format_spec
@@ -194,7 +194,7 @@ def probed(page):
     """A page whose names lead to a listing and to a picture."""
     said = Table(("name", "n"), (("layer1.0", "1"), ("nine T", "2"), ("unknown.0", "3")), (1,))
     places = Section("Places", (Fold("lines", LISTING), Grid((replace(PICTURE, place="cell-1"),))), detail=True)
-    return lead_names(
+    return link_page(
         replace(page, sections=(Section("Said", (said, "Of w.a[0,1], a_b.")), places)), PLACES | {"no": "x"}
     )
 

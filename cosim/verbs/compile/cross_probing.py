@@ -17,7 +17,7 @@ from cosim.circuit.spice import read_netlist
 from cosim.compiler.design import Design, once_per_design
 from cosim.compiler.edited import netlist_path
 from cosim.compiler.mapping import map_parameters
-from cosim.results.page import Blocks, Fold, Page, Table, lead_names
+from cosim.results.page import Blocks, Fold, Page, Table, link_page
 from cosim.units.builder import NETWORK, net
 from cosim.verbs.compile.device_sizes import schematic_of
 from cosim.verbs.compile.outputs import format_netlist
@@ -113,7 +113,7 @@ def cross_probe(page: Page, design: Design) -> Page:
 
     Its sections have to include `netlist_section` and the schematics, else nothing leads there.
     """
-    return lead_names(page, places_of(design))
+    return link_page(page, places_of(design))
 
 
 def schematic_place(schematic: str) -> str:
