@@ -16,6 +16,10 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 _SEARCHED = '<div class="search">'
 _BOX = '<input type="search" hidden placeholder="filter: layer1 rounded" aria-label="filter"/> <output></output>'
 _SIZES = {"fit": "whole", "1": "1:1", "2": "2:1", "4": "4:1"}
+_LED = re.compile(r'(<(?:td|p|figcaption)(?: class="(?:n|answer)")?>)([^<]+)')  # a text that names may lead from
+_NAME = re.compile(r"(?<![&#\w.])\w[\w.]*\w(?:\[[\d,]+\])?")  # no name, and no part of one, is an escape
+_MARK = re.compile(r"[\d._]")  # that words of prose have not
+_PLACE = re.compile(r'(<(?:tr|figure) id=")')
 _COLUMN = 608  # pixels that a picture takes at most where it need not be wider: 38rem
 
 
@@ -24,7 +28,8 @@ class Picture:
     """An image of a page, with its description.
 
     content: bytes of an SVG or PNG file; alt: description for readers who cannot see it; least: smallest width on a
-    screen, pixels, below which it scrolls; zoom: it has buttons for its size, and `least` is its width at 1:1.
+    screen, pixels, below which it scrolls; zoom: it has buttons for its size, and `least` is its width at 1:1; place:
+    id on its page, to which names may lead, "" for none.
     """
 
     kind: Literal["svg+xml", "png"]
@@ -33,6 +38,7 @@ class Picture:
     caption: str
     least: int = 0
     zoom: bool = False
+    place: str = ""
 
 
 def format_page(title: str, body: str) -> str:
@@ -56,7 +62,8 @@ def format_figure(picture: Picture) -> str:
     image = f'<img{fit} alt="{escape(picture.alt)}"{style} src="{source}">'
     if picture.least:
         image = f'<div class="wide">{image}</div>'
-    return f"<figure>{image}<figcaption>{hold(picture.caption)}</figcaption></figure>"
+    place = f' id="{escape(picture.place)}"' if picture.place else ""
+    return f"<figure{place}>{image}<figcaption>{hold(picture.caption)}</figcaption></figure>"
 
 
 def _zoomed(picture: Picture) -> str:
@@ -102,6 +109,52 @@ def format_table(
     place = "tall" if tall else "wide"
     table = f'<div class="{place}"><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
     return f"{_SEARCHED}{_BOX}{table}</div>" if search else table
+
+
+def format_listing(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the HTML of lines of a file, which the page's script filters.
+
+    name: what the ids of the lines begin with; head: names of the columns; rows: number of a line, its text, and more.
+    """
+    cells = "".join(f"<th>{escape(one)}</th>" for one in head)
+    body = "".join(
+        f'<tr id="{escape(name)}-{escape(number)}"><td>{escape(number)}</td><td class="code">{escape(text)}</td>'
+        f"{''.join(f'<td>{escape(other)}</td>' for other in others)}</tr>"
+        for number, text, *others in rows
+    )
+    table = f'<table class="listing"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>'
+    return f'{_SEARCHED}{_BOX}<div class="tall">{table}</div></div>'
+
+
+def link_names(content: str, places: Mapping[str, str]) -> str:
+    """Return HTML in which names lead to their places; places: name -> id of an element of the page.
+
+    A cell of a table that is a name, or a part of one between commas, leads to its place. In cells, paragraphs and
+    captions so does each word with a digit, a point or an underscore: words of prose have none.
+    """
+
+    def lead(text: str, name: str) -> str:
+        return f'<a href="#{escape(places[name])}">{text}</a>' if name in places else text
+
+    def part(text: str) -> str:
+        if (whole := html.unescape(text)) in places:
+            return lead(text, whole)
+        return _NAME.sub(lambda found: lead(found[0], found[0]) if _MARK.search(found[0]) else found[0], text)
+
+    def led(found: re.Match[str]) -> str:
+        return found[1] + ", ".join(map(part, found[2].split(", ")))
+
+    return _LED.sub(led, content) if places else content
+
+
+def names_in(text: str) -> set[str]:
+    """Return what `link_names` looks up in a text: its parts between commas, and its words that are not prose."""
+    return {*text.split(", "), *filter(_MARK.search, _NAME.findall(text))}
+
+
+def move_places(content: str, prefix: str) -> str:
+    """Return HTML in which the id of each place, a line of a listing or a picture, has a prefix."""
+    return _PLACE.sub(rf"\1{prefix}", content) if prefix else content
 
 
 def _cell(value: object) -> str:
@@ -205,6 +258,14 @@ table.facts th { font-weight: normal; color: var(--soft); white-space: normal; w
 summary { cursor: pointer; margin: .5rem 0; color: var(--accent); }
 pre { white-space: pre-wrap; background: var(--card); border: 1px solid var(--line); border-radius: 6px;
   padding: .6rem .8rem; font-size: .85rem; }
+td a { text-decoration: none; } td a:hover { text-decoration: underline; }
+tr:target { background: var(--card); box-shadow: inset 3px 0 var(--accent); }
+figure:target { outline: 2px solid var(--accent); outline-offset: .4rem; }
+tr[id] { scroll-margin: 8rem 0; } figure[id] { scroll-margin: 2rem 0; }
+.listing td.code { font-family: ui-monospace, Menlo, Consolas, monospace; white-space: pre-wrap; min-width: 13rem;
+  overflow-wrap: anywhere; }
+.listing td { border: 0; padding: 0 .7rem 0 0; } .listing td:first-child { color: var(--soft); text-align: right; }
+.search .listing td:last-child { min-width: 7rem; max-width: 14rem; }
 .cards { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1.2rem 0; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: .6rem 1rem;
   flex: 1 1 10rem; }
@@ -213,7 +274,7 @@ pre { white-space: pre-wrap; background: var(--card); border: 1px solid var(--li
 @media print {
   .zoom label, .search input, .search output { display: none; }
   .zoom .view { max-height: none; overflow: visible; } .zoom .view img { width: 100% !important; }
-  .search td { white-space: normal; }
+  .search td { white-space: normal; } .search:has(.listing) { display: none; }
   @page { size: A4; margin: 15mm; } body { font-size: 10pt; max-width: none; padding: 0; } nav { display: none; }
   figure, .card, tr { break-inside: avoid; } h1, h2, h3 { break-after: avoid; }
   thead { display: table-header-group; } .cards { gap: .5rem; }
@@ -258,4 +319,17 @@ for (const part of document.querySelectorAll(".search")) {
     });
   });
 }
+const reveal = () => {
+  const place = document.getElementById(location.hash.slice(1));
+  if (!place?.matches("tr, figure")) return;
+  for (let part = place; part; part = part.parentElement) {
+    const box = part.matches(".search") && place.hidden && part.querySelector("input");
+    if (box) { box.value = ""; box.dispatchEvent(new Event("input")); }
+    if (part.matches("details")) part.open = true;
+  }
+  place.scrollIntoView();
+};
+addEventListener("hashchange", reveal);
+addEventListener("click", click => click.target.closest("a")?.hash === location.hash && reveal());
+reveal();
 """

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +28,7 @@ class _Picture:
     caption: str
     least: int
     zoom: bool = False
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class _Page:
     provenance: dict[str, str]
     answer: str
     notes: tuple[str, ...]
+    places: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def write_page(folder: Path, page: Page, others: Sequence[Page] = ()) -> None:
@@ -105,8 +107,9 @@ def read_page(folder: Path) -> Page:
         for one in kept.sections
     )
     page = Page(
-        kept.verb, kept.subject, kept.title, kept.lead, kept.cards, sections, kept.provenance, kept.answer, kept.notes
-    )
+        kept.verb, kept.subject, kept.title, kept.lead, kept.cards, sections, kept.provenance, kept.answer, kept.notes,
+        places=kept.places,
+    )  # fmt: skip
     return repeatable(folder, page)
 
 
@@ -133,7 +136,7 @@ def _keep(page: Page) -> _Page:
     ]
     return _Page(
         page.verb, page.subject, page.title, page.lead, page.cards, sections, dict(page.provenance), page.answer,
-        page.notes,
+        page.notes, dict(page.places),
     )  # fmt: skip
 
 
@@ -143,7 +146,9 @@ def _kept(block: Block) -> _Block:
             return _Block(text=block)
         case Picture():
             content = base64.b64encode(block.content).decode()
-            return _Block(picture=_Picture(block.kind, content, block.alt, block.caption, block.least, block.zoom))
+            return _Block(
+                picture=_Picture(block.kind, content, block.alt, block.caption, block.least, block.zoom, block.place)
+            )
         case Table():
             return _Block(table=block)
         case Facts():
@@ -163,7 +168,7 @@ def _block(kept: _Block, where: str) -> Block:
     """
     if kept.picture is not None:
         one = kept.picture
-        return Picture(one.kind, _content(one.content, where), one.alt, one.caption, one.least, one.zoom)
+        return Picture(one.kind, _content(one.content, where), one.alt, one.caption, one.least, one.zoom, one.place)
     if kept.grid is not None:
         found = tuple(_block(one, where) for one in kept.grid)
         return Grid(tuple(one for one in found if isinstance(one, Picture | Table)))
@@ -177,6 +182,8 @@ def _block(kept: _Block, where: str) -> Block:
     for table in (whole, getattr(whole, "table", None)):
         if isinstance(table, Table) and any(len(row) != len(table.head) for row in table.rows):
             raise InputError(f"{where}: sections: a row must have as many cells as its table has columns; {_AGAIN}")
+        if isinstance(table, Table) and table.listing and len(table.head) < 2:
+            raise InputError(f"{where}: sections: a listing must have columns of numbers and of lines; {_AGAIN}")
     return whole
 
 

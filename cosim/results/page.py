@@ -8,7 +8,7 @@ rows of a long table. All texts of a page are plain; `format_pages` escapes them
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import wrap
 
 from cosim.base.settings import SETTINGS_FILE, RunSettings, describe_version, format_settings
@@ -21,9 +21,13 @@ from cosim.results.html import (
     format_figure,
     format_fold,
     format_links,
+    format_listing,
     format_page,
     format_table,
     hold,
+    link_names,
+    move_places,
+    names_in,
 )
 
 REPEAT = "Repeat this run"
@@ -53,7 +57,9 @@ class Table:
     """A table of a page.
 
     head: names of columns; numbers: indices of columns aligned to the right; tall: scrolls in a box of limited height;
-    search: readers can filter rows by words and sort them by a column, where scripts run.
+    search: readers can filter rows by words and sort them by a column, where scripts run; listing: of lines of a file,
+    each with its number, its text, and more; line 67 has the id `net-67` on the page if listing is "net". It is always
+    tall and searched.
     """
 
     head: tuple[str, ...]
@@ -61,6 +67,12 @@ class Table:
     numbers: tuple[int, ...] = ()
     tall: bool = False
     search: bool = False
+    listing: str = ""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Return the ids of the lines of a listing, and of another table none."""
+        return tuple(f"{self.listing}-{row[0]}" for row in self.rows) if self.listing else ()
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ class Page:
 
     title: contains the verdict; lead: says what was done; answer: the verdict as a sentence; cards: (figure with its
     unit, label); notes: limits of the figures; provenance: name -> hash or version; repeat: settings of the run, None
-    if not kept.
+    if not kept; places: name in its texts -> id of the line or picture to which it leads in the file.
     """
 
     verb: str
@@ -140,6 +152,7 @@ class Page:
     answer: str = ""
     notes: tuple[str, ...] = ()
     repeat: RunSettings | None = None
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __str__(self) -> str:
         return "\n".join(format_text(self))
@@ -158,29 +171,84 @@ class Page:
 def format_pages(pages: Sequence[Page], title: str = "") -> str:
     """Return one HTML file that joins pages about one subject; provenance that they share is given once.
 
-    Of every page but the first, sections are folded until a reader opens them. title: of the file, by default the title
-    of a single page, or the subject with the verbs of several.
+    Of every page but the first, sections are folded until a reader opens them; details that an earlier page has are
+    left out. title: of the file, by default the title of a single page, or the subject with the verbs of several.
     """
     first, *others = pages
     title = title or (f"{first.subject.name}: {', '.join(page.verb for page in pages)}" if others else first.title)
     numbers = iter(range(10_000))
     bodies, links = "", ""
+    heads, prefixes = list[str](), dict[Section, str]()  # prefixes: of the ids in sections of details
     for place, page in enumerate(pages):
-        shown = [(f"s{next(numbers)}", section) for section in page.sections if section.blocks]
+        prefix = f"p{place}-" if place else ""
+        there = [section for section in page.sections if section.blocks and section not in prefixes]
+        prefixes |= {section: prefix for section in there if section.detail}
+        shown = [(f"s{next(numbers)}", section) for section in there]
         body = "".join(_section(anchor, section, 3 if others else 2) for anchor, section in shown)
+        found = {one: prefixes.get(section, prefix) + one for section in page.sections for one in _places(section)}
+        leads = {name: found[one] for name, one in page.places.items() if one in found}
+        body = link_names(move_places(body, prefix), leads)
+        heads.append(link_names(_head(page, "h2" if others else "h1"), leads))
         listed = [(anchor, section.name) for anchor, section in shown]
         if others:
             anchor = f"s{next(numbers)}"
             if place and body:
                 body = format_fold(f"Show {', '.join(name for _, name in listed)}", body)
-            bodies += f'<article id="{anchor}">{_head(page, "h2")}{body}</article>'
+            bodies += f'<article id="{anchor}">{heads[-1]}{body}</article>'
             listed = [(anchor, page.title)]
         else:
             bodies += body
         links += "".join(f'<a href="#{anchor}">{escape(name)}</a> ' for anchor, name in listed)
-    opening = f"<h1>{escape(title)}</h1>" if others else _head(first, "h1")
+    opening = f"<h1>{escape(title)}</h1>" if others else heads[0]
     end = _provenance(pages) + "".join(format_repeat(page.repeat) for page in pages)
     return format_page(title, f"<header>{opening}</header><nav>{links}</nav><main>{bodies}{end}</main>")
+
+
+def link_page(page: Page, places: Mapping[str, str]) -> Page:
+    """Return a page on which names link to their places; places: name -> id, of which the page keeps those it says.
+
+    Names in the lines of a listing do not link, those beside them do.
+    """
+    blocks = (block for section in page.sections for block in section.blocks)
+    texts = [page.answer, *page.notes, *(text for block in blocks for text in _texts(block))]
+    found = set[str]().union(*map(names_in, texts))
+    return replace(page, places={name: places[name] for name in sorted(found & places.keys())})
+
+
+def _texts(block: Block) -> Iterator[str]:
+    """Yield the texts of a block from which names may lead."""
+    match block:
+        case str():
+            yield block
+        case Picture():
+            yield block.caption
+        case Table():
+            for row in block.rows:
+                yield from row[2:] if block.listing else row
+        case Facts():
+            yield from (value for _, value in block.rows)
+        case Grid():
+            for one in block.blocks:
+                yield from _texts(one)
+        case Fold():
+            yield from _texts(block.table)
+        case Links():
+            pass
+
+
+def _places(section: Section) -> Iterator[str]:
+    """Yield the ids in a section: those of pictures and of lines of listings."""
+    for block in section.blocks:
+        for one in block.blocks if isinstance(block, Grid) else (block,):
+            match one:
+                case Picture() if one.place:
+                    yield one.place
+                case Table():
+                    yield from one.places
+                case Fold():
+                    yield from one.table.places
+                case _:
+                    pass
 
 
 def _head(page: Page, level: str) -> str:
@@ -205,6 +273,8 @@ def format_block(block: Block) -> str:
         case Picture():
             return format_figure(block)
         case Table():
+            if block.listing:
+                return format_listing(block.listing, block.head, block.rows)
             return format_table(block.head, block.rows, block.numbers, tall=block.tall, search=block.search)
         case Facts():
             return format_facts(block.rows)

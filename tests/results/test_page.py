@@ -12,9 +12,22 @@ from cosim.base.errors import InputError
 from cosim.base.seal import seal_json
 from cosim.base.settings import RunSettings, write_settings
 from cosim.compiler.passes import compile_network
-from cosim.results.html import Picture, escape
+from cosim.results.html import Picture, escape, link_names
 from cosim.results.kept_page import check_same, has_page, read_page, write_page
-from cosim.results.page import PROVENANCE, REPEAT, Facts, Fold, Grid, Page, PageSubject, Section, Table, format_pages
+from cosim.results.page import (
+    PROVENANCE,
+    REPEAT,
+    Facts,
+    Fold,
+    Grid,
+    Page,
+    PageSubject,
+    Section,
+    Table,
+    format_pages,
+    format_text,
+    link_page,
+)
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.montecarlo.spec import format_spec
 from cosim.verbs.words import WORDS, network_name, worded
@@ -168,3 +181,105 @@ def test_the_sections_of_all_pages_but_the_first_are_folded(page):
     assert escape(page.title) in head and "<section" not in head
     assert folded.startswith("<summary>Show ") and "<section" in folded
     assert '<b class="fail">FAIL</b>' in format_pages([replace(page, sections=(Section("Corners: FAIL", ("no",)),))])
+
+
+LISTING = Table(
+    ("line", "file", "see"), (("1", ".subckt a_b x", "L2"), ("2", f"xc {HOSTILE} a_b", "L1")), listing="net"
+)
+PLACES = {"a_b": "net-1", "L1": "net-1", "L2": "net-2", "layer1.0": "net-2", "w.a[0,1]": "net-2", "nine T": "cell-1"}
+
+
+@pytest.fixture
+def probed(page):
+    """A page whose names lead to a listing and to a picture."""
+    said = Table(("name", "n"), (("layer1.0", "1"), ("nine T", "2"), ("unknown.0", "3")), (1,))
+    places = Section("Places", (Fold("lines", LISTING), Grid((replace(PICTURE, place="cell-1"),))), detail=True)
+    return link_page(
+        replace(page, sections=(Section("Said", (said, "Of w.a[0,1], a_b.")), places)), PLACES | {"no": "x"}
+    )
+
+
+def links(text):
+    return re.findall(r'<a href="#([^"]+)">([^<]*)</a>', text.partition("<main>")[2])
+
+
+def test_names_lead_to_lines_and_pictures(probed, tmp_path):
+    text = format_pages([probed])
+    assert links(text) == [
+        ("net-2", "layer1.0"), ("cell-1", "nine T"), ("net-2", "w.a[0,1]"), ("net-1", "a_b"), ("net-2", "L2"),
+        ("net-1", "L1"),
+    ]  # fmt: skip
+    assert text.count('<tr id="net-') == 2 and text.count('<figure id="cell-1">') == 1
+    assert probed.places == PLACES  # and not "no", which the page does not say
+    write_page(tmp_path, probed)
+    assert format_pages([read_page(tmp_path)]) == format_pages([replace(probed, repeat=None)])
+    assert not any("net-" in line for line in format_text(probed))
+
+
+def test_names_without_a_place_are_text(probed):
+    """Where the section of details is not on a page, as in a notebook, nothing leads to it."""
+    said, _ = probed.sections
+    assert links(format_pages([replace(probed, sections=(said,))])) == []
+    assert "href" not in probed._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("text", "linked"),
+    [
+        ("layer1.0", ["layer1.0"]),
+        ("layer1.0 45 %", ["layer1.0"]),
+        ("(layer1.0 in 4, unit)", ["layer1.0"]),
+        ("xlayer1.0", []),
+        ("layer1.01", []),
+        ("a unit of it", []),
+        ("unit", ["unit"]),
+        ("one, unit", ["unit"]),
+        ("&#x27;x27&amp;amp", ["x27"]),
+        ("layer1.0.", ["layer1.0"]),
+    ],
+)
+def test_what_is_a_name_in_a_text(text, linked):
+    """A word of prose leads only where it is alone; the escape of a quotation mark is no name."""
+    places = {"layer1.0": "a", "unit": "b", "x27": "c", "amp": "d"}
+    found = link_names(f"<td>{text}</td>", places)
+    assert [name for _, name in re.findall(r'<a href="#(.)">(.*?)</a>', found)] == linked
+    assert re.sub(r"</?a\b[^>]*>", "", found) == f"<td>{text}</td>"
+    assert link_names(f"<pre>{text}</pre><td class='code'>{text}</td>", places).count("<a") == 0
+
+
+def test_a_name_cannot_break_out(page):
+    """Names, places and lines of a page may come from a file."""
+    hostile = {HOSTILE: '"><script>', "a.1": '"onclick="alert(1)'}
+    said = Table(("a", "b"), ((HOSTILE, "a.1"),))
+    listing = Table(("line", "file"), (('"><script>', HOSTILE), ('"onclick="alert(1)', HOSTILE)), listing='"><')
+    text = format_pages([replace(page, sections=(Section("s", (said, listing)),), places=hostile)])
+    assert Tags(text).open == [] and text.count("<script>") == 1 and 'onclick="alert' not in text
+    listing = replace(listing, listing="net")
+    leads = {name: f"net-{place}" for name, place in hostile.items()}
+    text = format_pages([replace(page, sections=(Section("s", (said, listing)),), places=leads)])
+    assert Tags(text).open == [] and text.count("<script>") == 1 and 'onclick="alert' not in text
+    assert len(links(text)) == 2
+
+
+def test_details_that_two_pages_share_stand_once(probed):
+    """And the names of both lead to them; another netlist has ids of its own."""
+    said, details = probed.sections
+    other = replace(details, blocks=(Fold("lines", replace(LISTING, rows=LISTING.rows[:1])), *details.blocks[1:]))
+    text = format_pages([probed, replace(probed, verb="power"), replace(probed, verb="trim", sections=(said, other))])
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len({*ids}) and {place for place, _ in links(text)} <= {*ids}
+    assert text.count('<tr id="net-') == 2 and text.count('<tr id="p2-net-') == 1
+    named = [place for place, name in links(text) if name == "a_b"]
+    assert named == ["net-1", "net-1", "p2-net-1"]
+    assert [place for place, name in links(text) if name == "layer1.0"] == ["net-2", "net-2"]
+
+
+def test_a_listing_has_numbers_and_lines(page, tmp_path):
+    write_page(tmp_path, page)
+    kept = json.loads((tmp_path / "page.json").read_text())
+    del kept["sha256"]
+    table = {"head": ["a"], "rows": [["1"]], "listing": "net"}
+    kept["sections"] = [{"name": "one", "blocks": [{"table": table}], "sheet": False}]
+    (tmp_path / "page.json").write_bytes(seal_json(kept))
+    with pytest.raises(InputError, match=r"a listing must have columns of numbers and of lines; the command that made"):
+        read_page(tmp_path)

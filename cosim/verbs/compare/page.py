@@ -26,6 +26,7 @@ from cosim.verbs.compare.agreement import Comparison, ComparisonSummary, compare
 from cosim.verbs.compare.figures import draw_confusion, draw_values
 from cosim.verbs.compare.noise import compare_noisy, noise_section, study_noise
 from cosim.verbs.compare.value_errors import errors_section
+from cosim.verbs.compile.cross_probing import cross_probe
 from cosim.verbs.compile.outputs import summarize
 from cosim.verbs.compile.page import format_inside
 from cosim.verbs.provenance import circuit_section, origins, subject_of
@@ -159,7 +160,7 @@ def comparison_page(compared: ComparisonSubject, found: ComparisonContent, pictu
     verdict = f"{percent(found.task_agreement)} of {found.samples} {answers} as software"
     trust = trust_rows(found.elsewhere, found.undecided, found.audit)
     changed = say_source(found.dominant_error_source, compared.run.timing.t_step, design.calibration.units)
-    return Page(
+    page = Page(
         verb="compare",
         subject=subject,
         title=f"{subject.name} on {technology.name}: {verdict} {within(found.task_agreement_interval)}",
@@ -183,6 +184,7 @@ def comparison_page(compared: ComparisonSubject, found: ComparisonContent, pictu
         ),
         provenance=origins(design, {found.simulator: _describe(compared).version}),
     )
+    return cross_probe(page, design)
 
 
 def _describe(compared: ComparisonSubject) -> Description:

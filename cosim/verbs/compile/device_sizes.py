@@ -1,21 +1,22 @@
 """Sizes of a compiled network's transistors, as its schematics show them, and a table of the devices of every block."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
 from cosim.base.quantities import format_quantity
-from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK
+from cosim.cells.bias import BIAS_DIODE, PEDESTAL_SINK, STRONG_DIODE
 from cosim.cells.clocked import CLOCKED
+from cosim.cells.counter import COUNTER
 from cosim.cells.dpi import DPI
 from cosim.cells.ladder import LADDER, RUNG_OFF, RUNG_ON
 from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS
-from cosim.cells.quantiser import COMPARATOR, DRIVER, SAMPLER
+from cosim.cells.quantiser import COMPARATOR, DRIVER, QUANTISER, SAMPLER
 from cosim.cells.ratio_gate import RATIO_GATE
 from cosim.cells.rectifier import CANDIDATE, RELU
 from cosim.cells.register import LEVEL_OFF, LEVEL_ON, REGISTER
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR
-from cosim.cells.tau_cell import TAU_CELL_GATED
+from cosim.cells.tau_cell import TAU_CELL, TAU_CELL_GATED
 from cosim.cells.toggle import TOGGLE
 from cosim.cells.window import DECISION, WINDOW
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Resistor, Source, Subcircuit
@@ -26,6 +27,17 @@ NO_SIZES: Sizes = MappingProxyType({})
 HEAD = ("block", "device", "type", "W / um", "L / um", "in parallel", "nets: drain, gate, source, bulk")
 _ROW = "row_"  # begins the names of linear rows
 _WEIGHTS = {"n": "w > 0", "p": "w < 0"}
+_DECISIONS = ("register", "counter")
+_SCHEMATICS: dict[str, tuple[str, ...]] = {
+    INPUT_DIODE: ("mirror",), SIGNAL_RAILS: ("mirror",), _ROW: ("row",), CANDIDATE: ("row",), RELU: ("row",),
+    CLOCKED: ("9T cell",), RUNG_OFF: ("9T cell",), RUNG_ON: ("9T cell",), DPI: ("DPI",), LADDER: ("ladder",),
+    SAMPLER: ("quantiser", "toggle", *_DECISIONS), COMPARATOR: ("quantiser", "toggle"), DRIVER: ("quantiser",),
+    QUANTISER: ("quantiser",), WINDOW: _DECISIONS, COUNTER: ("counter",), TOGGLE: ("toggle",),
+    REGISTER: ("register",), LEVEL_OFF: ("level",), LEVEL_ON: ("level",), TAU_CELL: ("tau-cell",),
+    RATIO_GATE: ("ratio gate",), SYMBOL_COMPARATOR: ("steering",), STEERING_AND: ("steering",),
+    BIAS_DIODE: ("bias",), STRONG_DIODE: ("bias",), PEDESTAL_SINK: ("bias",),
+}  # fmt: skip
+# what the names of subcircuits begin with -> schematics that show them, the best first
 
 
 def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
@@ -61,6 +73,15 @@ def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
         },
         **dict.fromkeys(("quantiser", "ladder", "counter", "toggle", "register"), _counts(circuit)),
     }  # fmt: skip
+
+
+def schematic_of(block: str, drawn: Collection[str]) -> str:
+    """Return the name of the schematic that shows a subcircuit best, by the subcircuit's name; "" if none does.
+
+    drawn: names of the schematics that there are, keys of `schematics.CELLS` and others.
+    """
+    shown = (name for begin, names in _SCHEMATICS.items() if block.startswith(begin) for name in names)
+    return next((name for name in shown if name in drawn), "")
 
 
 def device_rows(circuit: Circuit) -> Iterator[tuple[str, ...]]:

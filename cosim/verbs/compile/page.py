@@ -18,16 +18,24 @@ from cosim.results.html import Picture
 from cosim.results.page import Blocks, Fold, Grid, Page, Section, Table
 from cosim.units.kind import MappingRow
 from cosim.verbs.automaton.section import format_automaton
+from cosim.verbs.compile.cross_probing import (
+    cross_probe,
+    lines_of,
+    netlist_section,
+    schematic_place,
+    schematics_by_block,
+)
 from cosim.verbs.compile.device_sizes import HEAD, device_rows
 from cosim.verbs.compile.margins import Margins, margins_section
 from cosim.verbs.compile.network_figure import draw_network
 from cosim.verbs.compile.outputs import Exercise, format_design, summarize
-from cosim.verbs.compile.schematics import schematics_of
+from cosim.verbs.compile.schematics import drawn_schematics, schematics_of
 from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.words import say_conditions, say_constant
 
 SCHEMATIC = "network.svg"
 _NAMED = 50  # lost parameters
+_CAPTIONED = 4  # subcircuits that a schematic's caption names
 MOST = 4000  # rows of a page; the largest errors are kept, and mapping.csv has all
 _WIDTH = re.compile(rb'width="([\d.]+)')
 _READABLE = 0.72  # pixels that a point of a schematic needs
@@ -84,9 +92,8 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         **_changes(design),
         "What was lost": (*_say_unbuilt(design, summary), *_format_lost(lost)),
     }
-    details = {**inside, "Cells": schematics_section(design)}
     kept = f"all {len(rows)} parameters kept" if not lost else f"{len(lost)} of {len(rows)} parameters lost or cut"
-    return Page(
+    page = Page(
         verb="compile",
         subject=subject,
         title=f"{subject.name} on {there.name}: {summary['transistors']} transistors, {kept}",
@@ -94,11 +101,12 @@ def design_page(design: Design, condition: Condition | None = None, margins: Mar
         cards=_cards(design, summary, lost),
         sections=(
             *(Section(name, blocks) for name, blocks in sections.items()),
-            *(Section(name, blocks, detail=True) for name, blocks in details.items()),
+            *(Section(name, blocks, detail=True) for name, blocks in inside.items()),
             circuit_section(design),
         ),
         provenance=origins(design),
     )
+    return cross_probe(page, design)
 
 
 def _cards(design: Design, summary: Mapping[str, Any], lost: list[MappingRow]) -> tuple[tuple[str, str], ...]:
@@ -179,11 +187,17 @@ def _format_lost(lost: list[MappingRow]) -> Blocks:
 
 
 def format_inside(design: Design) -> dict[str, Blocks]:
-    """Return two sections of a design's page, heading -> blocks: the network's picture, and the table of parameters."""
+    """Return sections of a design's page, heading -> blocks: the network's picture, parameters, cells and netlist."""
     return {
         "The network": (picture_network(design),),
         "Every parameter and its transistor": format_mapping(map_parameters(design)),
+        **format_cells(design),
     }
+
+
+def format_cells(design: Design) -> dict[str, Blocks]:
+    """Return the sections of a page to which names of cells and transistors lead, heading -> blocks."""
+    return {"Cells": schematics_section(design), "The netlist": netlist_section(design)}
 
 
 def picture_network(design: Design) -> Picture:
@@ -206,13 +220,36 @@ def format_mapping(rows: Sequence[MappingRow]) -> Blocks:
 
 def schematics_section(design: Design) -> Blocks:
     """Return the schematics of the cells that a network uses, and a table of the devices of every block."""
-    circuit = design.assembly.circuit
-    pictures = (
-        Picture("svg+xml", drawing, f"Schematic. {name}.", name, round(_READABLE * _width(drawing)))
-        for name, drawing in schematics_of(design.graph, circuit).items()
+    circuit, lines, drawn = (
+        design.assembly.circuit,
+        lines_of(design),
+        schematics_of(design.graph, design.assembly.circuit),
     )
-    table = Table(HEAD, tuple(device_rows(circuit)), (3, 4, 5), tall=True, search=True)
+    pictures = (
+        Picture(
+            "svg+xml",
+            drawn[words],
+            f"Schematic. {words}.",
+            f"{words}{_say_lines(design, name)}",
+            round(_READABLE * _width(drawn[words])),
+            place=schematic_place(name),
+        )
+        for name, words in drawn_schematics(design.graph).items()
+    )
+    rows = ((*row[:2], lines.say(*row[:2]), *row[2:]) for row in device_rows(circuit))
+    table = Table((*HEAD[:2], "line", *HEAD[2:]), tuple(rows), (4, 5, 6), tall=True, search=True)
     return _CELLS.format(design.technology.name), Grid(tuple(pictures)), Fold("Every block and its devices", table)
+
+
+def _say_lines(design: Design, schematic: str) -> str:
+    """Return words for a caption with the lines of the subcircuits that a schematic shows, if the page has lines."""
+    lines = lines_of(design)
+    blocks = [block for block, name in schematics_by_block(design).items() if name == schematic]
+    if not lines.shown or not blocks:
+        return ""
+    more = f" and {len(blocks) - _CAPTIONED} more" if len(blocks) > _CAPTIONED else ""
+    named = ", ".join(f"{block} {lines.say(block)}" for block in blocks[:_CAPTIONED])
+    return f". In the netlist: {named}{more}."
 
 
 def _width(drawing: bytes) -> int:

@@ -592,16 +592,31 @@ CELLS: dict[str, tuple[str, Callable[[Sizes], bytes]]] = {
     "ratio gate": (RATIO, draw_ratio_gate),
 }  # as `UnitKind.schematics` names them
 STEERING = "Product of bits: symbol comparator, and a steering AND"
+_WORDS = {
+    "mirror": "Signal and weights: a current mirror, one transistor a weight",
+    "row": "Summing node: a row of weights with its rectifier",
+    **{name: words for name, (words, _) in CELLS.items()},
+    "steering": STEERING,
+    "bias": "Bias: a pin, its diode and what it leads",
+}  # name of a schematic -> its description, in the order of a page
+
+
+def drawn_schematics(graph: LoweredGraph) -> dict[str, str]:
+    """Return the schematics that a network's page shows: name -> description."""
+    drawn = {"mirror", "row", "bias", *(name for node in graph.memories for name in unit_of(node).schematics)}
+    if any(True for _ in graph.of(And)):
+        drawn.add("steering")
+    return {name: words for name, words in _WORDS.items() if name in drawn}
 
 
 def schematics_of(graph: LoweredGraph, circuit: Circuit) -> dict[str, bytes]:
     """Return the schematics of the cells that a network uses, with sizes: description -> drawing as SVG."""
-    drawn = {name for node in graph.memories for name in unit_of(node).schematics}
     pedestal, sizes = any(True for _ in graph.of(Pedestal)), sizes_of(circuit)
-    return {
-        "Signal and weights: a current mirror, one transistor a weight": draw_mirror(sizes["mirror"]),
-        "Summing node: a row of weights with its rectifier": draw_rectifier(sizes["row"]),
-        **{words: draw(sizes[name]) for name, (words, draw) in CELLS.items() if name in drawn},
-        **({STEERING: draw_steering(sizes["steering"])} if any(True for _ in graph.of(And)) else {}),
-        "Bias: a pin, its diode and what it leads": draw_bias(sizes["bias"], pedestal=pedestal),
+    draw: dict[str, Callable[[Sizes], bytes]] = {
+        "mirror": draw_mirror,
+        "row": draw_rectifier,
+        **{name: draw for name, (_, draw) in CELLS.items()},
+        "steering": draw_steering,
+        "bias": lambda sizes: draw_bias(sizes, pedestal=pedestal),
     }
+    return {words: draw[name](sizes[name]) for name, words in drawn_schematics(graph).items()}

@@ -24,7 +24,8 @@ from cosim.results.page import Blocks, Facts, Fold, Grid, Page, Section, Table, 
 from cosim.technology.types import Technology
 from cosim.verbs.automaton.section import format_automaton
 from cosim.verbs.compare.noise import chip_noise_rows
-from cosim.verbs.compile.page import format_inside, schematics_section
+from cosim.verbs.compile.cross_probing import cross_probe
+from cosim.verbs.compile.page import format_inside
 from cosim.verbs.montecarlo.chip_study import (
     BY_EQUATIONS,
     BY_TRANSISTORS,
@@ -109,7 +110,8 @@ def check_page(output: Path) -> None:
 def chip_page(study: ChipStudy) -> Page:
     """Return the page of a Monte Carlo run with its pictures, details and provenance."""
     page = summary_page(study.trial.design, study.trial.technology, study.summary, study.network, study)
-    return replace(page, provenance={**origins(study.trial.design), **study.origins})
+    page = replace(page, provenance={**origins(study.trial.design), **study.origins})
+    return cross_probe(page, study.trial.design)
 
 
 def summary_page(
@@ -180,7 +182,6 @@ def _sections(summary: ChipSummary, network: str, study: ChipStudy | None) -> di
         "The worst chip": drawn(_failure),
         "Power of the nominal circuit": drawn(_blocks),
         **({} if study is None else format_inside(study.trial.design)),
-        "Cells": drawn(lambda study: schematics_section(study.trial.design)),
         "How it was run": drawn(lambda study: (Facts(tuple(worded(study.settings))),)),
     }
 

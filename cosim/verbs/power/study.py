@@ -38,7 +38,9 @@ from cosim.results.intervals import MOST, Interval, mean_interval, samples_to_si
 from cosim.results.kept_page import write_page
 from cosim.results.page import Block, Page, Section, Table
 from cosim.tasks.testset import Clipping, TestSet, find_clipping
+from cosim.verbs.compile.cross_probing import cross_probe
 from cosim.verbs.compile.outputs import summarize
+from cosim.verbs.compile.page import format_cells
 from cosim.verbs.provenance import circuit_section, origins, subject_of
 from cosim.verbs.simulate.samples import check_any, clear_failures, write_failures
 from cosim.verbs.trust import say_elsewhere
@@ -301,7 +303,7 @@ def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str])
     noise = "" if summary.noise is None else f" Decisions have the noise of the devices, seed {summary.noise}."
     corner = f"{summary.corner}, {summary.celsius:g} °C, {summary.supply_v:g} V"
     differs = () if total.difference is None else ((f"{100 * total.difference.mean:+.2f} %", "behavioral beside it"),)
-    return Page(
+    page = Page(
         verb="power",
         subject=subject,
         title=f"{subject.name} on {summary.technology}: {power}, {energy} an inference",
@@ -322,10 +324,12 @@ def power_page(design: Design, summary: PowerSummary, made_with: dict[str, str])
             Section("Rails", _rail_table(summary)),
             Section("Simulated elsewhere", say_elsewhere(summary.elsewhere)),
             Section("What is not counted", (f"{', '.join(summary.power_outside)}.".capitalize(),)),
+            *(Section(name, blocks, detail=True) for name, blocks in format_cells(design).items()),
             circuit_section(design),
         ),
         provenance=origins(design, made_with),
     )
+    return cross_probe(page, design)
 
 
 def _picture(summary: PowerSummary) -> Picture:

@@ -9,10 +9,11 @@ from cosim.base.bounds import AREA, NUMBER, SEED, Bounds
 from cosim.base.errors import InputError
 from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer, Number
-from cosim.cli.verb import Result, group_of, option, verb
+from cosim.cli.verb import FILE, Result, group_of, option, verb
 from cosim.verbs.common import (
     Compiling,
     check_json,
+    check_outputs,
     data_option,
     json_option,
     load_design,
@@ -23,7 +24,7 @@ from cosim.verbs.common import (
 
 @dataclass(frozen=True, kw_only=True)
 class SensitivityOptions:
-    """Options of `cosim sensitivity`: the sample, the figure whose derivatives are computed, and the chip."""
+    """Options of `cosim sensitivity`: the sample, the figure whose derivatives are computed, the chip, and outputs."""
 
     network_file: Path = network_argument()
     data: Path | None = data_option()
@@ -37,31 +38,37 @@ class SensitivityOptions:
         "Write overrides (.toml) for this sample: more devices in the mirrors that spread it most.",
         click.Path(dir_okay=False, path_type=Path),
     )
+    output: Path | None = option("Folder for report.html, with the netlist.", FILE, flags=("-o", "--output"))
     top: int = option("How many transistors are shown.", Integer(Bounds(1, 1000)), 10)
     json_file: Path | None = json_option()
     timeout: float = timeout_option()
     compiling: Compiling = group_of(Compiling)
 
 
-def run(options: SensitivityOptions, _session: VerbSession) -> Result:
+def run(options: SensitivityOptions, session: VerbSession) -> Result:
     """Say which transistors of NETWORK decide a test sample.
 
     The decision margin, read out of the decided class over the runner-up, is differentiated by the threshold voltage
     and the width of every transistor and by every bias current: one run of the batch engine, and one back. With the
     technology's mismatch these are shares of the margin's variance. The states that are likeliest to flip are
     listed below. --suggest writes a file for --overrides, with more devices in the mirrors that cause most of the
-    variance for their area.
+    variance for their area. With -o each name on the page leads to its line in the netlist.
     """
     from cosim.base.write import write_atomically
     from cosim.circuit.waveforms import Timing
     from cosim.engines.engine import Run
     from cosim.engines.table import BATCH, engine_entry
+    from cosim.results.kept_page import REPORT_FILE, write_page
     from cosim.tasks.testset import load_test_set
     from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
     from cosim.verbs.sensitivity.study import SensitivityTarget, sensitivities, sensitivity_page
     from cosim.verbs.sensitivity.suggest import check_suggestion, format_suggestion, suggest_mirrors
 
-    check_json(options.json_file)
+    output = options.output
+    if output is not None:
+        check_outputs("sensitivity", output, options.json_file)
+    else:
+        check_json(options.json_file)
     if options.suggest is not None:
         if options.compiling.netlist is not None:
             raise InputError("--suggest writes overrides, and --netlist takes none; leave one of them out")
@@ -79,13 +86,18 @@ def run(options: SensitivityOptions, _session: VerbSession) -> Result:
     timing = Timing(t_step=options.compiling.t_step)
     run = Run(None, 0, options.timeout, timing, BATCH, condition, chip)
     (found,) = sensitivities(design, [x], run, SensitivityTarget(options.frame, options.readout, options.area))
-    suggestion, report = None, ""
+    suggestion, report = None, list[str]()
     if options.suggest is not None:
         suggestion = suggest_mirrors(design, found)
         if suggestion.times:
             write_atomically(options.suggest, format_suggestion(design, suggestion).encode())
-            report = f"suggestion: {options.suggest}; take it with --overrides"
-    return Result(found, sensitivity_page(design, options.sample, found, options.top, suggestion), report=report)
+            report.append(f"suggestion: {options.suggest}; take it with --overrides")
+    page = sensitivity_page(design, options.sample, found, options.top, suggestion)
+    if output is not None:
+        session.take_folder("sensitivity", output)
+        write_page(output, page)
+        report.append(f"report: {output / REPORT_FILE}")
+    return Result(found, page, report="\n".join(report))
 
 
 command = verb(SensitivityOptions, run)

@@ -45,6 +45,8 @@ from cosim.results.metrics import percent
 from cosim.results.page import Page, Section, Table
 from cosim.units.schmitt import Schmitt
 from cosim.variation.draws import VariationPlan, VaryingDevice, varying_devices
+from cosim.verbs.compile.cross_probing import cross_probe
+from cosim.verbs.compile.page import format_cells
 from cosim.verbs.provenance import origins, subject_of
 
 if TYPE_CHECKING:
@@ -343,7 +345,7 @@ def sensitivity_page(
     shown = found.devices[:top]
     explained = percent(sum(one.share for one in shown))
     pins = sorted(found.pins.items(), key=lambda pin: -abs(pin[1]))[:_PINS]
-    return Page(
+    page = Page(
         verb="sensitivity",
         subject=subject_of(design),
         title=f"test sample {sample}: {what} is {value}, which mismatch moves by {sigma} (1 sigma)",
@@ -354,9 +356,11 @@ def sensitivity_page(
             Section("The states that are likeliest to flip", _decisions(found.decisions)),
             *(() if suggestion is None else (_suggested(suggestion),)),
             Section("Bias pins", (Table(("pin", "A per A"), tuple((pin, f"{by:+.4g}") for pin, by in pins), (1,)),)),
+            *(Section(name, blocks, detail=True) for name, blocks in format_cells(design).items()),
         ),
         provenance=origins(design),
     )
+    return cross_probe(page, design)
 
 
 def _suggested(found: "MirrorSuggestion") -> Section:

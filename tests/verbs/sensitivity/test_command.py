@@ -6,15 +6,17 @@ from functools import partial
 
 import pytest
 
+from cosim.base.claim import MARKER
 from cosim.base.resources import trained_network_path
 from cosim.compiler.overrides import read_overrides
-from cosim.results.page import WIDTH
+from cosim.results.kept_page import read_page
+from cosim.results.page import WIDTH, format_pages
 
 
 @pytest.mark.ngspice
 def test_sensitivity(batch, cosim_main, tiny, tmp_path):
-    file = tmp_path / "figures.json"
-    options = ["--data", tiny / "data.npz", "--sample", 2, "--top", 3, "--chip", 1, "--json", file]
+    file, folder = tmp_path / "figures.json", tmp_path / "out"
+    options = ["--data", tiny / "data.npz", "--sample", 2, "--top", 3, "--chip", 1, "--json", file, "-o", folder]
     code, out, err = cosim_main("sensitivity", tiny / "net.npz", *options)
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= WIDTH
@@ -26,6 +28,12 @@ def test_sensitivity(batch, cosim_main, tiny, tmp_path):
     assert "test sample 2: output" in out and "which mismatch moves by" in " ".join(out.split())
     assert {"unit", "bias_gain_0"} <= set(found["pins"])
     assert all(0 <= decision["flips"] <= 0.5 for decision in found["decisions"])
+    page = (folder / "report.html").read_text()
+    assert f"report: {folder / 'report.html'}" in out and format_pages([read_page(folder)]) == page
+    for device in found["devices"][:3]:
+        name = device["device"].removeprefix("network.")
+        (line,) = re.findall(rf'<td><a href="#(net-\d+)">{re.escape(name)}</a></td>', page)
+        assert f'<tr id="{line}"><td>{line[4:]}</td><td class="code">m{name.rpartition(".")[2]} ' in page
 
 
 @pytest.mark.ngspice
@@ -43,6 +51,12 @@ def test_suggested_devices_narrow_the_sample_as_predicted(batch, digits_circuit,
     before, after = (json.loads((tmp_path / f"{name}.json").read_text())["sigma_a"] for name in ("before", "after"))
     assert 1e-12 * float(predicted[1]) == pytest.approx(after, rel=0.03) and after < 0.85 * before
     assert 1 < float(predicted[2]) <= 1.1
+
+
+def test_a_page_replaces_no_other_verb_s(cosim_main, tiny, tmp_path):
+    (tmp_path / MARKER).write_text("power\n")
+    code, _, err = cosim_main("sensitivity", tiny / "net.npz", "-o", tmp_path)
+    assert code == 2 and "cosim power" in err
 
 
 def test_a_suggestion_replaces_no_foreign_file(cosim_main, tiny, tmp_path):
