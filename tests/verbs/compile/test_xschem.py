@@ -5,10 +5,11 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
+from cosim.base.errors import MissingToolError
 from cosim.base.resources import trained_network_path
 from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos, Resistor, Source, Subcircuit
@@ -17,6 +18,7 @@ from cosim.compiler.edited import EditedNetlist
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
 from cosim.exchange.checkpoint import load_network
+from cosim.technology.catalog import load_technology
 from cosim.verbs.common import Compiling, load_design
 from cosim.verbs.compile.outputs import format_netlist
 from cosim.verbs.compile.xschem.directions import port_directions
@@ -68,9 +70,8 @@ def test_each_subcircuit_has_a_schematic_and_a_symbol_with_its_ports_in_order(de
     for block in design.assembly.circuit.subcircuits:
         symbol, sheet = files[f"{block.name}.sym"], files[f"{block.name}.sch"]
         assert tuple(pin[-1] for pin in PIN.findall(symbol)) == block.ports
-        ports = [fields["lab"] for name, *_, fields in components(sheet) if re.search(r"(in|out|io)pin\.sym", name)]
-        ports = [port for port in ports if port in block.ports]
-        assert sorted(ports) == sorted(block.ports) and len(ports) == len(set(ports))
+        ports = [fields["lab"] for name, *_, fields in components(sheet) if re.search(r"/(i|o|io)pin\.sym", name)]
+        assert tuple(ports) == block.ports
 
 
 def test_every_symbol_exists_and_everything_is_on_the_grid(files):
@@ -179,7 +180,7 @@ def test_inputs_layers_and_readout_are_columns_and_bias_pins_are_below(technolog
         [x for name, (x, _) in at.items() if re.search(pattern, name)]
         for pattern in (r"^x.*_in_\d|^x.*_(one|zero)$", "^x.*_layer1_", "^x.*_layer2_", "^x.*_readout_")
     ]
-    assert all(max(left) < min(right) for left, right in zip(columns, columns[1:], strict=False))
+    assert all(max(left) < min(right) for left, right in pairwise(columns))
     lowest = max(y for name, (_, y) in at.items() if name.startswith("xrow"))
     assert all(y > lowest for name, (_, y) in at.items() if name.startswith("xbias_"))
     assert len({at[f"{kind}_layer1_2"][1] for kind in ("xrow", "xcell", "xrails")}) == 1
@@ -266,9 +267,12 @@ def test_xschem_makes_the_compiled_circuit(design, tmp_path):
 @needs_xschem
 @pytest.mark.parametrize("models", ["cards", "foundry"])
 @pytest.mark.parametrize("kit", ["gf180mcu", "sky130"])
-def test_xschem_makes_the_circuit_of_a_kit(kit, models, tmp_path, request):
+def test_xschem_makes_the_circuit_of_a_kit(kit, models, tmp_path):
     """Self-cascodes, diffusions, and devices of the foundry in the unit of its library."""
-    request.getfixturevalue(kit)  # skips where the kit is missing
+    try:
+        load_technology(kit)
+    except MissingToolError as error:
+        pytest.skip(str(error))
     name = "speech_yes_d16" if kit == "gf180mcu" else "digits_d4"
     design, _ = load_design(trained_network_path(name), Compiling(technology=kit))
     dialect = NGSPICE if models == "cards" else replace(NGSPICE, language=replace(NGSPICE.language, foundry=True))
@@ -297,7 +301,7 @@ def test_what_is_edited_in_xschem_comes_back_as_an_edited_netlist(technology, ca
     assert compiled().edits == ()
     cell.write_text(re.sub(r"(name=m5 model=\S+ w=5u l=)5u", r"\g<1>6u", cell.read_text()))
     (edit,) = compiled().edits
-    assert (edit.block, edit.element, edit.what) == ("schmitt_clocked", "m5", "l")
+    assert (edit.block, edit.element, edit.what) == ("schmitt_clocked", "m5", "size")
 
 
 @needs_xschem

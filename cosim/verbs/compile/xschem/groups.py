@@ -6,9 +6,9 @@ others              a capacitor, a resistor, a source, an instance
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cosim.circuit.elements import GROUND, Element, Instance, Mos, Subcircuit
 from cosim.verbs.compile.xschem.sheet import Direction
@@ -16,7 +16,7 @@ from cosim.verbs.compile.xschem.sheet import Direction
 Kind = Literal["stack", "gate", "single", "box"]
 
 _ROUNDS = 20  # of moves in search of a better order
-_MOST_MOVED = 40  # groups whose order is searched for; more stay in the order of the netlist
+_MOST_MOVED = 32  # groups whose order is searched for; more stay in the order of the netlist
 _BACKWARD = 0.5  # cost of a net that is driven from the right, in places
 
 
@@ -155,45 +155,63 @@ def levels_of(transistors: Sequence[Mos], rails: Collection[str]) -> dict[str, i
     return {mos.name: level(mos, ()) for mos in transistors}
 
 
-def arrange(groups: Sequence[Group], directions: dict[str, Direction]) -> list[Group]:
+def arrange(groups: Sequence[Group], directions: Mapping[str, Direction]) -> list[Group]:
     """Return groups in an order from left to right that makes wires short, and currents go from inputs to outputs.
 
     The order is improved by moves of one group until none helps.
     """
-    order = list(groups)
+    order = list(range(len(groups)))
     if not 2 < len(order) <= _MOST_MOVED:
-        return order
-    best = _length(order, directions)
+        return list(groups)
+    spans = _spans(groups, directions)
+    best = _length(order, spans)
     for _ in range(_ROUNDS):
         before = best
         for group in list(order):
-            rest = [one for one in order if one is not group]
-            trials = ([*rest[:place], group, *rest[place:]] for place in range(len(order)))
-            for trial in trials:
-                if (length := _length(trial, directions)) < best - 1e-9:
+            rest = [one for one in order if one != group]
+            for place in range(len(order)):
+                trial = [*rest[:place], group, *rest[place:]]
+                if (length := _length(trial, spans)) < best - 1e-9:
                     best, order = length, trial
         if best == before:
             break
-    return order
+    return [groups[k] for k in order]
 
 
-def _length(order: Sequence[Group], directions: dict[str, Direction]) -> float:
-    """Return the summed width of all nets in an order, in places, with a cost of nets driven from the right."""
-    places = defaultdict[str, list[tuple[int, bool]]](list)
-    flowing = {net for group in order for net in group.flowing}
-    for place, group in enumerate(order):
-        for net in group.nets:
-            places[net].append((place, net in group.driven))
-    total = 0.0
-    for net, found in places.items():
-        ends = [place for place, _ in found]
+class _Span(NamedTuple):
+    """A net that wires connect: numbers of the groups on it, of those that drive it and do not, and a port's place."""
+
+    groups: list[int]
+    drivers: list[int]
+    readers: list[int]
+    port: int | None
+
+
+def _spans(groups: Sequence[Group], directions: Mapping[str, Direction]) -> list[_Span]:
+    """Return the nets of groups whose width depends on the order; an input that only gates are on has none."""
+    flowing = {net for group in groups for net in group.flowing}
+    found: list[_Span] = []
+    for net in sorted({net for group in groups for net in group.nets}):
         way = directions.get(net)
-        if way == "in" and net not in flowing:
-            continue  # labels connect it
-        if way is not None:
-            ends.append(-1 if way == "in" else len(order))
+        on = [k for k, group in enumerate(groups) if net in group.nets]
+        drivers = [k for k in on if net in groups[k].driven]
+        port = None if way is None else -1 if way == "in" else len(groups)
+        if (net in flowing or way != "in") and (len(on) > 1 or port is not None):
+            found.append(_Span(on, drivers, [k for k in on if k not in drivers], port))
+    return found
+
+
+def _length(order: Sequence[int], spans: Sequence[_Span]) -> float:
+    """Return the summed width of all nets in an order, in places, with a cost of nets driven from the right."""
+    place = [0] * len(order)
+    for k, group in enumerate(order):
+        place[group] = k
+    total = 0.0
+    for groups, drivers, readers, port in spans:
+        ends = [place[k] for k in groups]
+        if port is not None:
+            ends.append(port)
         total += max(ends) - min(ends)
-        drivers = [place for place, driven in found if driven]
-        if drivers:
-            total += _BACKWARD * any(place < max(drivers) for place, driven in found if not driven)
+        if drivers and readers and min([place[k] for k in readers]) < max([place[k] for k in drivers]):
+            total += _BACKWARD
     return total
