@@ -11,7 +11,7 @@ from cosim.circuit.elements import GROUND, Element, Instance, Mos, Subcircuit
 from cosim.technology.types import POLARITIES, Polarity, Technology
 from cosim.verbs.compile.xschem.groups import Group, arrange, find_groups, levels_of, top_and_bottom
 from cosim.verbs.compile.xschem.route import Router
-from cosim.verbs.compile.xschem.sheet import GRID, LETTER, TEXT, Direction, Placed, Point, Sheet, Symbol
+from cosim.verbs.compile.xschem.sheet import GRID, LETTER, TEXT, Direction, Placed, Point, Schematic, Symbol
 from cosim.verbs.compile.xschem.symbols import (
     ABOVE,
     GROUND_RAIL,
@@ -59,13 +59,13 @@ class Library:
         return Placed(self.blocks[element.subcircuit], at, element.nets, {"name": f"x{element.name}"})
 
 
-def draw_cell(block: Subcircuit, library: Library) -> Sheet:
+def draw_cell(block: Subcircuit, library: Library) -> Schematic:
     """Return the schematic of a subcircuit."""
     directions = library.directions.get(block.name, _TOP)
     rails = {GROUND, *(port for port, way in directions.items() if way == "inout")}
     groups = find_groups(block, rails)
     boxes = [group for group in groups if group.kind == "box"]
-    sheet = Sheet()
+    sheet = Schematic()
     transistors = [element for element in block.elements if isinstance(element, Mos)]
     levels = levels_of(transistors, rails)
     rows: dict[Polarity, int] = {
@@ -87,7 +87,7 @@ class _Cell:
     stacks with it in the middle.
     """
 
-    sheet: Sheet
+    sheet: Schematic
     library: Library
     directions: Mapping[str, Direction]
     levels: Mapping[str, int]
@@ -185,14 +185,14 @@ class _Cell:
         self.x = x + 90
 
 
-def explain(sheet: Sheet, origin: str, at: Point) -> None:
+def explain(sheet: Schematic, origin: str, at: Point) -> None:
     """Write below an element where it comes from."""
     parts = re.split(" (?=target|realised|rise|fall|level)", origin) if origin else ()
     for k, line in enumerate(line for part in parts for line in wrap(part, _WRAP)):
         sheet.write(line, (at[0], at[1] + _SMALL_LINE * k), _SMALL)
 
 
-def place_boxes(sheet: Sheet, library: Library, instances: Sequence[Instance]) -> None:
+def place_boxes(sheet: Schematic, library: Library, instances: Sequence[Instance]) -> None:
     """Place instances in rows below what is on a sheet."""
     bottoms = [placed.at[1] for placed in sheet.placed]
     y = max(bottoms) + 2 * ROW if bottoms else 0
@@ -207,7 +207,7 @@ def place_boxes(sheet: Sheet, library: Library, instances: Sequence[Instance]) -
 
 
 def finish(
-    sheet: Sheet, block: Subcircuit, directions: Mapping[str, Direction], zones: Mapping[Point, str] | None = None
+    sheet: Schematic, block: Subcircuit, directions: Mapping[str, Direction], zones: Mapping[Point, str] | None = None
 ) -> None:
     """Name the rails of a sheet, place its ports, wire its nets, and label what wires do not connect.
 
@@ -239,14 +239,14 @@ def finish(
     _title(sheet, block)
 
 
-def _named(sheet: Sheet, net: str) -> set[Point]:
+def _named(sheet: Schematic, net: str) -> set[Point]:
     """Return where symbols of one pin give a net its name; labels do not count."""
     return {
         placed.at for placed in sheet.placed if placed.fields.get("lab") == net and placed.symbol not in (LABEL, ABOVE)
     }
 
 
-def _name_rails(sheet: Sheet, rails: set[str]) -> None:
+def _name_rails(sheet: Schematic, rails: set[str]) -> None:
     """Place a rail's symbol at each pin of a rail at which a symbol begins or ends; others get labels."""
     for placed in list(sheet.placed):
         _, y1, _, y2 = placed.area(placed.symbol.box)
@@ -257,7 +257,7 @@ def _name_rails(sheet: Sheet, rails: set[str]) -> None:
                 sheet.name(SUPPLY, net, (x, y))
 
 
-def _lines(sheet: Sheet, directions: Mapping[str, Direction]) -> tuple[set[str], set[str]]:
+def _lines(sheet: Schematic, directions: Mapping[str, Direction]) -> tuple[set[str], set[str]]:
     """Return the nets that labels connect: inputs that only gates are on, and nets that many boxes share."""
     gates, others, boxes = set[str](), set[str](), defaultdict[str, int](int)
     for placed in sheet.placed:
@@ -271,7 +271,7 @@ def _lines(sheet: Sheet, directions: Mapping[str, Direction]) -> tuple[set[str],
     return lines, {net for net, n in boxes.items() if n > _SHARED or (directions.get(net) == "in" and n > 1)}
 
 
-def _place_side_port(sheet: Sheet, router: Router, net: str, direction: Direction) -> None:
+def _place_side_port(sheet: Schematic, router: Router, net: str, direction: Direction) -> None:
     """Place a port at the side of a sheet, at the height of the pin or wire of its net that is nearest to that side."""
     xs = [x for x, _ in router.pins]
     points = sorted(point for part in router.groups[net] for point in part)
@@ -294,7 +294,7 @@ def _width(router: Router, net: str) -> int:
 class _Labels:
     """The labels of a sheet while they are placed, each where it covers least."""
 
-    sheet: Sheet
+    sheet: Schematic
     router: Router
 
     def label_all(self, net: str) -> None:
@@ -346,7 +346,7 @@ class _Labels:
         )  # fmt: skip
 
 
-def _list_ports(sheet: Sheet, ports: Sequence[str], directions: Mapping[str, Direction]) -> None:
+def _list_ports(sheet: Schematic, ports: Sequence[str], directions: Mapping[str, Direction]) -> None:
     """Place ports that labels connect in columns at the left of a sheet."""
     places = [place for placed in sheet.placed for _, place in placed.pins] or [(0, 0)]
     left, top = min(x for x, _ in places), min(y for _, y in places)
@@ -358,7 +358,7 @@ def _list_ports(sheet: Sheet, ports: Sequence[str], directions: Mapping[str, Dir
         sheet.name(PORTS[way], port, (x, top + 2 * GRID * (k % rows)), flip=way != "in")
 
 
-def _title(sheet: Sheet, block: Subcircuit) -> None:
+def _title(sheet: Schematic, block: Subcircuit) -> None:
     places = [place for placed in sheet.placed for _, place in placed.pins] or [(0, 0)]
     x, y = min(x for x, _ in places), min(y for _, y in places)
     summary = block.summary.removeprefix(f"{block.name}: ").replace("\n", " ")

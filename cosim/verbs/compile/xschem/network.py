@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from cosim.base.quantities import format_quantity
 from cosim.circuit.elements import Instance, Subcircuit
 from cosim.verbs.compile.xschem.cell import Library, explain, finish
-from cosim.verbs.compile.xschem.sheet import GRID, LETTER, Placed, Sheet
+from cosim.verbs.compile.xschem.sheet import GRID, LETTER, Placed, Schematic
 from cosim.verbs.compile.xschem.symbols import PORTS
 
 _NUMBER = re.compile(r"(_\d+)+$")
@@ -33,9 +33,9 @@ class _Strip:
     kinds: dict[str, list[Instance]] = field(default_factory=lambda: defaultdict(list))
 
 
-def draw_network(block: Subcircuit, library: Library, currents: Mapping[str, float]) -> Sheet:
+def draw_network(block: Subcircuit, library: Library, currents: Mapping[str, float]) -> Schematic:
     """Return the schematic of a network; currents: bias pin -> its current, ampere."""
-    directions, sheet = library.directions[block.name], Sheet()
+    directions, sheet = library.directions[block.name], Schematic()
     instances = [element for element in block.elements if isinstance(element, Instance)]
     readers = defaultdict[str, int](int)
     for instance in instances:
@@ -74,7 +74,7 @@ def _strips(instances: Sequence[Instance]) -> list[_Strip]:
 
 
 def _column(
-    sheet: Sheet, library: Library, strips: Sequence[_Strip], x: int, readers: Mapping[str, int]
+    sheet: Schematic, library: Library, strips: Sequence[_Strip], x: int, readers: Mapping[str, int]
 ) -> tuple[list[Placed], int, int]:
     """Place the strips of a layer from x on; return its instances, the x of the next column, and the lowest y."""
     kinds = list(dict.fromkeys(kind for strip in strips for kind in strip.kinds))
@@ -111,7 +111,7 @@ def _hangs(one: Instance, library: Library, readers: Mapping[str, int]) -> bool:
 
 
 def _biases(
-    sheet: Sheet, library: Library, biases: Sequence[Instance], y: int, currents: Mapping[str, float]
+    sheet: Schematic, library: Library, biases: Sequence[Instance], y: int, currents: Mapping[str, float]
 ) -> list[Placed]:
     """Place the diodes of the bias pins in rows at the bottom, each with its current; return them."""
     placed = list[Placed]()
@@ -126,7 +126,7 @@ def _biases(
     return placed
 
 
-def _ports(sheet: Sheet, sided: Sequence[Placed], directions: Mapping[str, str]) -> None:
+def _ports(sheet: Schematic, sided: Sequence[Placed], directions: Mapping[str, str]) -> None:
     """Place ports beside the inputs' blocks and the bias diodes, and outputs beside the blocks that drive them."""
     done = set[str]()
     for placed in sided:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from cosim.verbs.compile.xschem.sheet import GRID, Box, Placed, Point, Sheet, Wire
+from cosim.verbs.compile.xschem.sheet import GRID, Box, Placed, Point, Schematic, Wire
 
 _LONGEST = 100.0  # cost of a wire, in steps of the grid
 _STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
@@ -42,7 +42,7 @@ class Router:
     -> its parts that wires connect, as points.
     """
 
-    sheet: Sheet
+    sheet: Schematic
     pins: dict[Point, str] = field(default_factory=dict[Point, str])
     blocked: set[Point] = field(default_factory=set[Point])
     costly: set[Point] = field(default_factory=set[Point])

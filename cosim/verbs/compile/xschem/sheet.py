@@ -85,7 +85,7 @@ Direction = Literal["in", "out", "inout"]
 
 
 @dataclass
-class Sheet:
+class Schematic:
     """A schematic while it is drawn: placed symbols, wires by net, and texts (text, place, size)."""
 
     placed: list[Placed] = field(default_factory=list[Placed])

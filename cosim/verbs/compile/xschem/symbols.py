@@ -209,4 +209,5 @@ def block_symbol(block: Subcircuit, directions: Mapping[str, Direction]) -> Symb
     ]
     attributes = 'type=subcircuit\nformat="@name @pinlist @symname"\ntemplate="name=x1"'
     pins = tuple((port, places[port]) for port in block.ports)
-    return Symbol(f"{block.name}.sym", pins, (0, top, width, bottom), attributes, "\n".join(drawing) + "\n")
+    name = 4 * GRID, top - 2 * GRID, max(width, 15 * GRID), top - GRID
+    return Symbol(f"{block.name}.sym", pins, (0, top, width, bottom), attributes, "\n".join(drawing) + "\n", name)
