@@ -273,10 +273,14 @@ def _floating(elements: Sequence[Element]) -> set[str]:
 def _bias_currents(compiled: Assembly, netlist: Netlist, name: str) -> dict[str, float]:
     """Return bias pin -> current, A, of the sources at the top level of an edited netlist.
 
-    Raises InputError for any other element there.
+    Instances that the compiled circuit has there may be there, too, as in a netlist that xschem writes. Raises
+    InputError for any other element.
     """
     found: dict[str, float] = {}
+    own = {(one.name, one.nets, one.subcircuit) for one in compiled.circuit.elements if isinstance(one, Instance)}
     for one in netlist.circuit.elements:
+        if isinstance(one, Instance) and (one.name, one.nets, netlist.blocks[one.subcircuit]) in own:
+            continue
         line = netlist.lines["", one.letter + one.name]
         value = one.value if isinstance(one, Source) and (one.kind, one.a, one.b) == ("i", "vdd", one.name) else None
         if one.name not in compiled.bias_pins or not isinstance(value, float):

@@ -113,7 +113,7 @@ def test_every_option_in_effect_is_there(compiled, tiny):
     assert content["arguments"] == {"network": net}
     assert content["options"] == {
         "cell": "auto", "comparator-devices": 1, "dialect": "ngspice", "headroom": 1, "i-unit": 2e-9,
-        "models": "cards", "t-step": 0.01, "technology": "generic180",
+        "models": "cards", "t-step": 0.01, "technology": "generic180", "to": "netlist",
     }  # fmt: skip
     assert list(content["inputs"]) == [net]
 

@@ -5,8 +5,6 @@ from pathlib import Path
 from textwrap import fill
 from typing import Literal
 
-import click
-
 from cosim.base.bounds import NUMBER
 from cosim.base.errors import InputError
 from cosim.circuit.dialects.dialect import Dialect
@@ -35,7 +33,9 @@ class CompileOptions:
     """Options of `cosim compile`: network, simulator of the files, stimulus of the testbench, and count of margins."""
 
     network_file: Path = network_argument()
-    to: str = option("What to make.", click.Choice(["netlist"]), "netlist", expose_value=False)
+    to: Literal["netlist", "xschem"] = one_of(
+        ("netlist", "xschem"), "What to make: the netlist, or xschem schematics as well."
+    )
     output: Path = output_option("netlist")
     dialect: str = one_of(
         [dialect.name for dialect in DIALECTS], "Simulator that the files are for.", default="ngspice"
@@ -66,7 +66,8 @@ def run(options: CompileOptions, session: VerbSession) -> Result:
     Every learned parameter stands in the mapping with its circuit element, its target and its realised value; the
     states and currents that the testbench should show stand in expected.csv. With --dialect spectre the first three
     are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. For ngspice
-    start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it.
+    start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it. With --to xschem
+    the folder xschem has a schematic and a symbol for each subcircuit; xschem network.sch, started there, shows them.
 
     A backbone of cosim backbone is cut: its cells are compiled, a folder for each, and partitions.json says what stays
     software and what the converters between them are. --data is then the folder of its task.
@@ -75,8 +76,12 @@ def run(options: CompileOptions, session: VerbSession) -> Result:
 
     data, stimulus = options.data, options.stimulus
     if stays_software(options.network_file):
-        if stimulus is not None or options.margins:
-            name = "--stimulus" if stimulus is not None else "--margins"
+        given = {
+            "--stimulus": stimulus is not None,
+            "--margins": options.margins,
+            "--to xschem": options.to == "xschem",
+        }
+        if name := next((name for name, there in given.items() if there), None):
             raise InputError(f"{name} is for a network that compiles whole; leave it out for a backbone")
         return compile_backbone(options, session)
     refuse_converters(options.bits)
@@ -98,6 +103,7 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     from cosim.verbs.compile.margins import study_margins
     from cosim.verbs.compile.outputs import Exercise, describe_form, summarize
     from cosim.verbs.compile.page import design_page, write_design
+    from cosim.verbs.compile.xschem.files import FOLDER, write_xschem
     from cosim.verbs.loading import teller
 
     output, stimulus = options.output, options.stimulus
@@ -115,6 +121,9 @@ def _compile_whole(options: CompileOptions, session: VerbSession) -> Result:
     tell = teller(design.network, say)
     tell("writing netlist, testbench and mapping report")
     names = [path.name for path in write_design(design, output, exercise, dialect, say)]
+    if options.to == "xschem":
+        tell("drawing the schematics")
+        names += (f"{FOLDER}/{path.name}" for path in write_xschem(design, output, dialect)[:1])
     tell("writing the page")
     page = design_page(design, condition, margins)
     write_page(output, page)

@@ -1,0 +1,1 @@
+"""xschem schematics and symbols of a compiled network."""
