@@ -92,12 +92,12 @@ class Crossing:
         distance, time = (self.signal.of(waves) - level)[counted], time[counted]
         if len(time) < 2:
             return np.nan
-        side = np.sign(distance)
-        for k in np.flatnonzero(side == 0).tolist():  # a point on the level has crossed it
-            side[k] = 1.0 if k == 0 else side[k - 1] if distance[k - 1] == 0 else -side[k - 1]
-        turned = np.diff(side)
-        wanted = {"rise": turned > 0, "fall": turned < 0, "cross": turned != 0}[self.count]
-        places = np.flatnonzero(wanted)
+        now, following = distance[:-1], distance[1:]
+        rise, fall = (
+            (now < 0) & (following >= 0),
+            (now > 0) & (following <= 0),
+        )  # who leaves the level has crossed before
+        places = np.flatnonzero({"rise": rise, "fall": fall, "cross": rise | fall}[self.count])
         if len(places) < max(self.number, 1):
             return np.nan
         k = int(places[self.number - 1])

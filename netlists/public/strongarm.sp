@@ -1,8 +1,9 @@
 * StrongARM comparator: the input at which its decision turns, its offset.
 * Clock low: m7 to m10 charge both outputs and both inner nodes. Clock high: the pair m1 m2 discharges them, and the
 * cross-coupled m3 to m6 decide. The input rises from -20 mV to 20 mV in 16 decisions of 1 ms; outp falls in those before
-* the turn, outn in those behind it. A decision takes t0 - tau ln |input - offset|, so the delays of the two next to the
-* turn say where between their inputs it lies: late behind late before = tau ln(x / (step - x)).
+* the turn, outn in those behind it. A decision takes t0 - tau ln |input - offset|. So the two decisions next to the turn,
+* whose inputs are x below and step - x above the offset, differ in delay by tau ln(x / (step - x)), which gives x. tau is
+* that at 27 C; another one moves the result by less than a step, 2.5 mV.
 * Written anew from T. Kobayashi et al., A current-controlled latch sense amplifier and a static power-saving input
 * buffer for low-power architecture, IEEE J. Solid-State Circuits 28 (1993) 523.
 .param supply=0.8 middle=0.5 span=20m period=1m tau=24u

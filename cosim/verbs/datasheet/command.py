@@ -68,9 +68,10 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     limits. Every condition runs without mismatch; then chips with mismatch run in the nominal one: mean, sigma and
     yield with intervals, the transistors that cause the spread, and a deck of the worst chip for ngspice.
 
-    Finished chips are kept in the folder: the same command continues an interrupted run.
+    Finished chips are kept in the folder: the same command continues an interrupted run, and runs conditions again.
     """
     from cosim.base.store import RecordStore, continue_run, settings_key, write_texts
+    from cosim.base.text import shown_path
     from cosim.results.kept_page import REPORT_FILE, read_page, write_page
     from cosim.variation.draws import VariationPlan
     from cosim.verbs.datasheet.outputs import chips_table, summarize_datasheet, worst_deck
@@ -97,7 +98,7 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     found = summarize_datasheet(sheet, study, conditions, chips, again)
     texts = {
         TABLE_FILE: chips_table(sheet, chips),
-        WORST_FILE: worst_deck(sheet, study, chips[found.worst], options.sheet_file.name),
+        WORST_FILE: worst_deck(sheet, study, chips[found.worst], shown_path(Path(options.sheet_file.name))),
     }
     write_texts(output, texts)
     write_page(output, datasheet_page(sheet, study, found, (conditions, chips), made_with))

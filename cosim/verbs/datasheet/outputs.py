@@ -1,8 +1,9 @@
 """Files that a datasheet's run writes: its figures as one record, a table of chips, and the worst chip as a deck."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cosim.base.errors import SimulationError
 from cosim.base.text import format_csv
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.measures import format_measures
@@ -41,7 +42,9 @@ class DatasheetSummary:
 
     lines: one a measure, in the order of the sheet; conditions: each in words; yield_: of all measures together;
     worst: number of the worst chip; worst_values: measure -> its value; elsewhere: chips that ngspice ran in place of
-    the engine; failed: (chip, reason) of simulations without a result.
+    the engine; moved: why, of the first of them, "" for none; failed: (chip, reason) of simulations without a result;
+    lost: how many of these a time-out or a dead process ended, which are in no statistics; failed_conditions,
+    failed_audits: number and reason of conditions and of audits without a result.
     """
 
     name: str
@@ -56,7 +59,11 @@ class DatasheetSummary:
     worst: int
     worst_values: dict[str, float | None]
     elsewhere: int
+    moved: str
     failed: tuple[tuple[int, str], ...]
+    lost: int
+    failed_conditions: tuple[tuple[int, str], ...]
+    failed_audits: tuple[tuple[int, str], ...]
 
 
 def summarize_datasheet(
@@ -66,15 +73,27 @@ def summarize_datasheet(
     chips: Sequence[DatasheetChip],
     again: Sequence[DatasheetChip],
 ) -> DatasheetSummary:
-    """Compute the figures of a datasheet; again: the first chips, as ngspice ran them for an audit."""
-    names, normal = drawn_numbers(study, range(len(chips)))
-    under, drawn, audited = ([named_values(sheet, one) for one in some] for some in (conditions, chips, again))
+    """Compute the figures of a datasheet; again: the first chips, as ngspice ran them for an audit.
+
+    Raises SimulationError where time-outs or dead processes ended the simulations of all chips.
+    """
+    kept = [one for one in chips if not one.lost]
+    if not kept:
+        raise SimulationError(
+            f"all {len(chips)} chips were lost; the first: {chips[0].reason}; give a longer --timeout"
+        )
+    names, normal = drawn_numbers(study, [one.chip for one in kept])
+    both = [(chips[one.chip], one) for one in again if chips[one.chip].simulator is None]
+    under, drawn, own, audited = (
+        [named_values(sheet, one) for one in some]
+        for some in (conditions, kept, [one for one, _ in both], [one for _, one in both])
+    )
     lines: list[MeasuredLine] = []
     for one in sheet.measures:
         values = [chip[one.name] for chip in drawn]
         spread = spread_of(one, values, causes_of(names, normal, values))
-        other = [chip[one.name] for chip in audited]
-        audit = audit_of(values[: len(other)], other, spread.sigma) if other else None
+        pairs = ([chip[one.name] for chip in some] for some in (own, audited))
+        audit = audit_of(*pairs, spread.sigma) if again else None
         lines.append(MeasuredLine(one, column_of(one, [each[one.name] for each in under]), spread, audit))
     worst = worst_chip(sheet.measures, drawn, [line.chips for line in lines])
     return DatasheetSummary(
@@ -87,11 +106,19 @@ def summarize_datasheet(
         lines=tuple(lines),
         conditions=tuple(one.describe() for one in sheet.conditions),
         yield_=yield_of(sheet.measures, drawn),
-        worst=worst,
+        worst=kept[worst].chip,
         worst_values=drawn[worst],
         elsewhere=sum(one.simulator is not None for one in chips),
-        failed=tuple((one.chip, one.reason) for one in chips if one.reason is not None),
+        moved=next((one.simulator for one in chips if one.simulator is not None), ""),
+        failed=_failures((one.chip, one) for one in chips),
+        lost=len(chips) - len(kept),
+        failed_conditions=_failures(enumerate(conditions)),
+        failed_audits=_failures((one.chip, one) for one in again),
     )
+
+
+def _failures(records: Iterable[tuple[int, DatasheetChip]]) -> tuple[tuple[int, str], ...]:
+    return tuple((number, one.reason) for number, one in records if one.reason is not None)
 
 
 def chips_table(sheet: Datasheet, chips: Sequence[DatasheetChip]) -> str:

@@ -50,7 +50,7 @@ def datasheet_page(
             *((_mean(line), f"{line.measure.name}, mean and sigma") for line in found.lines),
         ),
         sections=(
-            Section("Over the conditions", (_conditions_table(found), *_extremes(found))),
+            Section("Over the conditions", (_conditions_table(found), *_missing(found), *_extremes(found))),
             Section("Over the chips", (*_chips_tables(found), *_failures(found), Grid(_pictures(sheet, found, chips)))),
             Section("What causes the spread", _causes(study, found)),
             Section("The worst chip", _worst(found)),
@@ -149,11 +149,31 @@ def _failures(found: DatasheetSummary) -> tuple[Block, ...]:
         for line in found.lines
         if line.chips.missing
     ]
-    if found.failed:
-        number, reason = found.failed[0]
-        texts.append(f"{len(found.failed)} simulations gave no result; chip {number}: {reason}.")
+    for what, failed in (("chip", found.failed), ("audit of chip", found.failed_audits)):
+        if failed:
+            number, reason = failed[0]
+            texts.append(f"{len(failed)} simulations gave no result; {what} {number}: {reason}.")
+    if found.lost:
+        texts.append(
+            f"{found.lost} of them were lost to a time-out or a dead process and are in no figure; the same command, "
+            "with a longer --timeout, runs them again."
+        )
     if found.elsewhere:
-        texts.append(f"{found.elsewhere} chips ran in ngspice, because {found.engine} has no model for them.")
+        texts.append(f"{found.elsewhere} of {found.engine}'s chips ran elsewhere, the first in {found.moved}.")
+    return tuple(texts)
+
+
+def _missing(found: DatasheetSummary) -> tuple[Block, ...]:
+    """Return sentences on conditions in which a measure has no value, or the simulation failed."""
+    texts = [
+        f"{line.conditions.missing} conditions have no value of {line.measure.name}: least and greatest are of others."
+        for line in found.lines
+        if line.conditions.missing
+    ]
+    if found.failed_conditions:
+        number, reason = found.failed_conditions[0]
+        where = ", ".join(found.conditions[number])
+        texts.append(f"{len(found.failed_conditions)} conditions could not be simulated; {where}: {reason}.")
     return tuple(texts)
 
 
@@ -253,8 +273,12 @@ def _audit(found: DatasheetSummary) -> tuple[Block, ...]:
         audit = line.audit
         if audit is not None:
             numbers = ("" if one is None else f"{one:.2g}" for one in (audit.largest, audit.rms, audit.mean))
-            rows.append((line.measure.name, str(audit.chips), *numbers, str(audit.only_one) if audit.only_one else ""))
-    text = f"Differences between {found.engine} and ngspice on the same chips, in standard deviations of the measure."
+            alone = str(audit.only_one) if audit.only_one else ""
+            rows.append((line.measure.name, str(audit.chips), *numbers, alone))
+    text = (
+        f"Differences between {found.engine} and ngspice on the same chips, in standard deviations of the measure; "
+        f"chips that {found.engine} left to ngspice are not among them."
+    )
     head = ("measure", "chips", "largest", "rms", "mean", "with a value in one alone")
     return text, Table(head, tuple(rows), (1, 2, 3, 4, 5))
 

@@ -19,13 +19,14 @@ The form follows the specifications of CACE (Efabless, 2023): conditions, and le
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
 from cosim.base.errors import InputError
-from cosim.base.text import check_known, listed, read_bytes, read_toml, shown_path, typed
+from cosim.base.text import check_known, listed, read_bytes, read_toml, shown, shown_path, typed
 from cosim.circuit.spice import Netlist, read_netlist
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
@@ -33,6 +34,7 @@ from cosim.technology.foundry import Parameters
 from cosim.technology.types import Technology
 
 MOST_CONDITIONS = 1000
+_UNIT = re.compile(r"[A-Za-z%/]{0,10}")
 _NETLIST_LIMIT = 16 << 20  # bytes
 _REPAIR = "correct the sheet"
 Number = float | str
@@ -173,7 +175,7 @@ def _conditions(file: SheetFile, technology: Technology, path: Path) -> Iterable
         raise InputError(f"{where}: must have at most {MOST_CONDITIONS} conditions, not {count}; list fewer values")
     for corner, celsius, supply, *values in product(*axes.values()):
         given = tuple(zip(list(axes)[3:], values, strict=True))
-        followed = {} if supply is None else {str(file.supply_parameter): supply}
+        followed = {} if supply is None else {str(file.supply_parameter).lower(): supply}
         try:
             there = at(technology, corner, celsius, max(supply or 0.0, technology.supply))
         except InputError as error:
@@ -200,8 +202,8 @@ def _axes(file: SheetFile, technology: Technology, where: str) -> "dict[str, tup
         "celsius": listed_values.celsius or (technology.celsius,),
         "supply": supplies or (None,),
     }
-    for name, value in file.parameters.items():
-        if name in axes or name == file.supply_parameter:
+    for name, value in ((name.lower(), value) for name, value in file.parameters.items()):
+        if name in axes or name == (file.supply_parameter or "").lower():
             raise InputError(f"{where}: parameters.{name} must be a parameter that no condition sets; rename it")
         several = value if isinstance(value, tuple) else (value,)
         axes[name] = tuple(number(one, f"{where}: parameters.{name}") for one in several)
@@ -231,6 +233,10 @@ def _measure(given: MeasureLimits, where: str) -> SheetMeasure:
     ordered = [one for one in (low, typical, high) if one is not None]
     if ordered != sorted(ordered):
         raise InputError(f"{where}: min, typ and max must not fall, not {', '.join(f'{one:g}' for one in ordered)}")
+    if not _UNIT.fullmatch(given.unit):
+        raise InputError(f"{where}.unit must be at most 10 letters, % or /, not {shown(given.unit)}; correct it")
+    if given.name.lower() in ("chip", "passed", "reason"):
+        raise InputError(f"{where}: datasheet_chips.csv has a column of this name already; rename the measure")
     return SheetMeasure(given.name.lower(), given.unit, low, typical, high)
 
 

@@ -168,8 +168,8 @@ def drawn_numbers(study: DatasheetStudy, numbers: Sequence[int]) -> tuple[tuple[
 def causes_of(names: Sequence[str], normal: Array, values: Sequence[float | None]) -> SpreadCauses | None:
     """Return the causes of a measure's spread by linear regression, None for too few chips or no spread.
 
-    names: of the columns of `normal`, (chips, numbers): first all thresholds and process, then current factors of the
-    same transistors; values: of each chip.
+    names: of the columns of `normal`, (chips, numbers); where two have one name, the first is the transistor's
+    threshold and the second its current factor; values: of each chip.
     """
     known = np.array([value is not None for value in values])
     y, z = np.array([value for value in values if value is not None], dtype=np.float64), normal[known]
@@ -217,11 +217,13 @@ def worst_chip(
     limited = any(one.is_limited for one in measures)
 
     def room(chip: Mapping[str, float | None]) -> float:
-        found = []
+        found = [np.inf]
         for one, spread in zip(measures, spreads, strict=True):
-            value, sigma = chip[one.name], spread.sigma or 1.0
+            value, sigma = chip[one.name], spread.sigma
             if value is None:
                 found.append(-np.inf)
+            elif not sigma:
+                continue  # it is the same on all chips
             elif limited:
                 found.append(one.room(value) / sigma)
             elif spread.mean is not None:

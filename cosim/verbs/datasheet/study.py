@@ -45,13 +45,19 @@ KINDS = {"local": ("local",), "process": ("global",), "all": ("local", "global")
 class DatasheetChip:
     """A chip of a datasheet: its number, the value of each measure of the netlist, None for none, and what went wrong.
 
-    simulator: the one that ran, where it is not the engine; reason: of a failed simulation, in the engine's words.
+    simulator: the one that ran, and why, where it is not the engine; reason: of a failed simulation, in the engine's
+    words.
     """
 
     chip: int
     values: tuple[float | None, ...]
     simulator: str | None = None
     reason: str | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Tell whether a time-out or a dead process ended the simulation, which says nothing about the chip."""
+        return (self.reason or "").startswith(_LOST)
 
 
 @dataclass(frozen=True)
@@ -129,7 +135,7 @@ def draw_deviations(study: DatasheetStudy, number: int) -> DrawnDeviations:
             if own:
                 names.append(f"process of {polarity} devices")
                 normal.append(common.vt_shift[own[:1]] / spread)
-    return DrawnDeviations(tuple(names), np.concatenate(normal), shift, factor)
+    return DrawnDeviations(tuple(names), np.concatenate([np.zeros(0), *normal]), shift, factor)
 
 
 def _written(name: str) -> str:
@@ -172,7 +178,9 @@ def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> lis
     for number, outcome in zip(numbers, outcomes, strict=True):
         if isinstance(outcome, Failure) and outcome.kind is FailureKind.UNSUPPORTED:
             again = _run_ngspice(chip_bench(study, number, NGSPICE), study.timeout)
-            found.append(replace(_record(number, netlist, again), simulator=NGSPICE))
+            found.append(
+                replace(_record(number, netlist, again), simulator=f"{NGSPICE}, because {outcome.detail}"[:300])
+            )
         else:
             found.append(_record(number, netlist, outcome))
     return found
@@ -252,7 +260,7 @@ def keep_chips(
     Chips that were lost to a time-out or a dead worker run again.
     """
     total = study.plan.chips
-    done = {k: one for k, one in store.records.items() if not (one.reason or "").startswith(_LOST)}
+    done = {k: one for k, one in store.records.items() if not one.lost}
     missing = [number for number in range(total) if number not in done]
     progress(total - len(missing), total)
     for one in run_numbers(study, missing, jobs) if missing else ():

@@ -163,8 +163,20 @@ def test_a_circuit_without_transistors_has_no_spread(cosim_main, sheet, tmp_path
     )
     sheet.write_text('netlist = "rc.sp"\nmeasures = [{name = "half", unit = "V"}]\n')
     found, _, _ = figures(cosim_main, sheet, tmp_path / "run", "--engine", "ngspice", "--chips", 25, "-j", 1)
+    figures(
+        cosim_main, sheet, tmp_path / "moved", "--engine", "ngspice", "--variation", "process", "--chips", 2, "-j", 1
+    )
     chips = found["lines"][0]["chips"]
     assert chips["mean"]["mean"] == pytest.approx(0.5) and chips["sigma"] == 0.0 and "causes" not in chips
+
+
+@pytest.mark.ngspice
+def test_a_name_of_a_sheet_is_no_command_of_ngspice(cosim_main, sheet, tmp_path):
+    odd = sheet.with_name("nl\n.control\nshell touch PWNED\n.endc\n*x.toml")
+    odd.write_text(SHEET)
+    figures(cosim_main, odd, tmp_path / "run", "--engine", "ngspice", "--chips", 2, "-j", 1)
+    deck = (tmp_path / "run" / "datasheet_worst.sp").read_text()
+    assert not [line for line in deck.splitlines() if line.startswith((".control", "shell"))]
 
 
 @pytest.mark.ngspice
@@ -195,6 +207,7 @@ def test_python_runs_the_same(sheet, tmp_path):
         (('name = "ratio"', 'name = "radio"'), r"measures\.radio must be a \.meas of the netlist.*it has copied, late"),
         (('name = "ratio"', ""), r"mirror\.toml: measures\[0\] must have the field name"),
         (("min = 0.9", "least = 0.9"), r"mirror\.toml: measures\[0\]\.least is no field; known are max, min, name"),
+        (("min = 0.9", 'unit = "a b"'), r"measures\.ratio\.unit must be at most 10 letters"),
         (("min = 0.9", "min = 1.2"), r"measures\.ratio: min, typ and max must not fall, not 1\.2, 1\.1"),
         (("min = 0.9", 'min = "low"'), r"measures\.ratio\.min must be a number such as"),
         (("[[measures]]", "measures = 3\n[other]"), r"mirror\.toml: other is no field"),

@@ -1,11 +1,16 @@
 """The statistics of a datasheet on made-up chips, whose spread and causes are known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cosim.verbs.datasheet.sheet import SheetMeasure
+from cosim.base.errors import SimulationError
+from cosim.engines.engine import FailureKind
+from cosim.variation.draws import VariationPlan
+from cosim.verbs.datasheet.outputs import summarize_datasheet
+from cosim.verbs.datasheet.sheet import SheetMeasure, read_sheet
 from cosim.verbs.datasheet.statistics import (
     audit_of,
     causes_of,
@@ -15,6 +20,7 @@ from cosim.verbs.datasheet.statistics import (
     worst_chip,
     yield_of,
 )
+from cosim.verbs.datasheet.study import DatasheetChip, datasheet_study
 
 NAMES = ("m1", "m2", "m3", "m1", "m2", "m3")  # thresholds, then current factors
 
@@ -85,6 +91,39 @@ def test_the_worst_chip_is_the_farthest_outside():
     assert worst_chip((wide, narrow), chips, spreads) == 2  # 0.5 / 0.75 is more than 1 / 6.4
     assert yield_of((wide, narrow), chips).passed == 1
     assert worst_chip((wide, narrow), [*chips, {"wide": None, "narrow": 0.0}], spreads) == 3
+
+
+def test_a_measure_that_does_not_vary_says_nothing_of_the_worst_chip():
+    offset, fixed = SheetMeasure("offset", "V", -15e-3, None, 15e-3), SheetMeasure("power", "W", None, None, 5e-9)
+    chips = [{"offset": value, "power": 4e-9} for value in (0.0, 14.9e-3, -1e-3)]
+    spreads = [spread_of(one, [chip[one.name] for chip in chips], None) for one in (offset, fixed)]
+    assert worst_chip((offset, fixed), chips, spreads) == 1
+
+
+def test_chips_lost_to_a_time_out_are_in_no_figure(sheet_of):
+    """A chip that the engine left to ngspice is not audited; one that failed to converge counts as failing."""
+    sheet, study = sheet_of
+    late = DatasheetChip(1, (None,) * len(study.names), reason=FailureKind.TIMEOUT.value + ": after 1 s")
+    stuck = DatasheetChip(2, (None,) * len(study.names), reason=FailureKind.CONVERGENCE.value + ": no")
+    fine = [DatasheetChip(k, (1.0 + 0.01 * k,) * len(study.names)) for k in (0, 3)]
+    moved = replace(fine[1], simulator="ngspice, because a net is too high")
+    chips = [fine[0], late, stuck, moved]
+    found = summarize_datasheet(sheet, study, [fine[0]], chips, [replace(one, simulator=None) for one in chips])
+    assert found.yield_.chips == 3 and found.lost == 1 and [number for number, _ in found.failed] == [1, 2]
+    assert found.lines[0].audit.chips == 1 and found.moved == moved.simulator and found.worst == 2
+    with pytest.raises(SimulationError, match="all 1 chips were lost; the first: the run exceeded its time-out"):
+        summarize_datasheet(sheet, study, [fine[0]], [replace(late, chip=0)], [])
+
+
+@pytest.fixture
+def sheet_of(tmp_path):
+    """(sheet, study) of one resistor and one transistor, whose measures the tests make up."""
+    (tmp_path / "a.sp").write_text(
+        "v1 a 0 1\nr1 a b 1meg\nm1 b b 0 0 generic180_n w=5u l=5u\n.tran 1u 2u\n.meas tran x find v(b) at=1u\n"
+    )
+    (tmp_path / "a.toml").write_text('netlist = "a.sp"\n[[measures]]\nname = "x"\nmin = 0.5\n')
+    sheet = read_sheet(tmp_path / "a.toml")
+    return sheet, datasheet_study(sheet, "local", VariationPlan("local", 0, 4), "ngspice", 600.0)
 
 
 def test_an_audit_is_over_sigma():
