@@ -63,14 +63,13 @@ def run(options: CompileOptions, session: VerbSession) -> Result:
 
     The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json, design.json, and
     for the eye network.svg and report.html.
-    Every learned parameter stands in the mapping with its circuit element, its target and its realised value; the
-    states and currents that the testbench should show stand in expected.csv. With --dialect spectre the first three
-    are network.scs, devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. For ngspice
-    start.sp holds the operating point that testbench.sp begins at, where ngspice is there to find it. With --to xschem
-    the folder xschem has a schematic and a symbol for each subcircuit; xschem network.sch, started there, shows them.
+    Every learned parameter stands in the mapping with its circuit element, target and realised value; expected.csv has
+    the states and currents that the testbench should show. With --dialect spectre the first three are network.scs,
+    devices.scs and testbench.scs, with vacask network.inc, devices.inc and testbench.sim. start.sp holds the operating
+    point that ngspice begins at. With --to xschem the folder xschem has schematics: xschem network.sch shows them.
 
     A backbone of cosim backbone is cut: its cells are compiled, a folder for each, and partitions.json says what stays
-    software and what the converters between them are. --data is then the folder of its task.
+    software, and which converters lie between. --data is then the folder of its task.
     """
     from cosim.network.software_only import stays_software
 
