@@ -34,7 +34,7 @@ class CompileOptions:
 
     network_file: Path = network_argument()
     to: Literal["netlist", "xschem"] = one_of(
-        ("netlist", "xschem"), "What to make: the netlist, or xschem schematics as well."
+        ("netlist", "xschem"), "Add schematics for xschem."
     )
     output: Path = output_option("netlist")
     dialect: str = one_of(
