@@ -1,6 +1,6 @@
 * Comparators and driver of the quantiser on one slow ramp of the candidate: reset, retain, set.
 * The sampler tracks, the comparators decide and the pulse is on all the time, so the driver's line `in` carries
-* I_base below the lower threshold, I_base + I_delta above it and I_base + 2 I_delta above the upper one; a sink reads it.
+* I_base below the lower threshold, I_base + I_delta above it, I_base + 2 I_delta above the upper one. A sink reads it.
 * Cells, as scripts/write_goldens.py writes them:
 * rectifier of a candidate current, matched to M1 of the 9T cell
 .subckt candidate_diode node vdd

@@ -1,5 +1,5 @@
 * Register of three levels that writes all the time a value which ramps up to 2 nA in 16 s.
-* turn_k = I_turn_k: the value at which level k turns on, a comparator of the value's M1 with M2 on the line of its turn.
+* turn_k = I_turn_k: the value at which level k turns on, M1 of the value against M2 on the line of the turn.
 * level = 3 I_gain with all of them on.
 * Cells, as scripts/write_goldens.py writes them:
 * rectifier of a candidate current, matched to M1 of the 9T cell
