@@ -3,6 +3,7 @@
     python scripts/write_goldens.py [folder]
 
 tests/test_netlists.py holds the files against what the package generates today, and has ngspice run each of them.
+In netlists/cells only the cells are generated: the bench around them, with its measures, is written by hand.
 """
 
 import sys
@@ -14,7 +15,7 @@ from cosim.automata.automaton import modulo
 from cosim.automata.lines import dilated_line, position_code, ring
 from cosim.automata.network import network_of
 from cosim.cells.average import average, average_bias
-from cosim.cells.bias import bias_diode, strong_diode
+from cosim.cells.bias import bias_diode, pedestal_sink, strong_diode
 from cosim.cells.clocked import clocked_schmitt, reset_inverter
 from cosim.cells.converter import converter, level_diode
 from cosim.cells.decision import decision
@@ -35,7 +36,7 @@ from cosim.cells.winner import winner
 from cosim.circuit.deck import device_sizes, format_circuit
 from cosim.circuit.dialects.ngspice import format_devices
 from cosim.circuit.dialects.table import DIALECTS
-from cosim.circuit.elements import Circuit, Subcircuit
+from cosim.circuit.elements import Circuit, Instance, Subcircuit
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
@@ -44,6 +45,7 @@ from cosim.network.types import InputEncoding, Network, Readout, check_network
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.scale import I_UNIT
+from cosim.technology.types import Technology
 from cosim.units.ladder import ladder_currents, ladder_timing
 from cosim.units.mingru import GATED_SHARE, tau_cell_fit
 from cosim.verbs.calibrate.find import shipped_path
@@ -53,6 +55,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "netlists"
 UNITS = 8
 RUNGS, START = 3, 1  # of ladder and register: a first rung, one in the middle, a last one, and both resets
 TINY = "tiny_network"
+SHEETS = FOLDER / "cells"
+CELLS, BENCH = "* Cells, as scripts/write_goldens.py writes them:\n", "* Bench:\n"
 
 
 def golden_texts() -> dict[str, str]:
@@ -127,6 +131,9 @@ def golden_texts() -> dict[str, str]:
         f"{name}.sp": format_circuit(Circuit(f"{name} on {technology.name}", blocks), technology)
         for name, blocks in cells.items()
     }
+    known = {block.name: block for blocks in cells.values() for block in (*blocks, pedestal_sink(technology))}
+    for path in sorted(SHEETS.glob("*.sp")):
+        texts[f"cells/{path.name}"] = with_cells(path.read_text(encoding="utf-8"), known, technology)
     designs = {name: compile_network(network, technology, calibration) for name, network in networks().items()}
     for name, design in designs.items():
         texts[f"{name}/network.sp"] = format_netlist(design)
@@ -143,6 +150,25 @@ def golden_texts() -> dict[str, str]:
         sizes = device_sizes(design.assembly.circuit)
         texts[f"{folder}/{files.devices}"] = dialect.devices(technology, sizes)
     return texts
+
+
+def with_cells(text: str, known: dict[str, Subcircuit], technology: Technology) -> str:
+    """A netlist of netlists/cells with the cells of today that its bench instantiates; known: name -> cell."""
+    head, _, rest = text.partition(CELLS)
+    bench = rest.partition(BENCH)[2]
+    words = (line.split() for line in bench.replace("\n+", "").splitlines() if line.startswith("x"))
+    needed: dict[str, Subcircuit] = {}
+
+    def need(name: str) -> None:
+        for element in known[name].elements:
+            if isinstance(element, Instance):
+                need(element.subcircuit)
+        needed.setdefault(name, known[name])
+
+    for _, *_, name in words:
+        need(name)
+    cells = format_circuit(Circuit("", tuple(needed.values())), technology).partition("\n\n")[2]
+    return f"{head}{CELLS}{cells}{BENCH}{bench}"
 
 
 def networks() -> dict[str, Network]:

@@ -33,6 +33,7 @@ def load_script():
 SCRIPT = load_script()
 TEXTS = SCRIPT.golden_texts()
 CELLS = sorted(name for name in TEXTS if "/" not in name)
+SHEETS = sorted(name for name in TEXTS if name.startswith("cells/"))
 # paths of the program ngspice: the machine's, and other versions that COSIM_NGSPICE names, with colons between them
 PROGRAMS = [path for path in (shutil.which("ngspice"), *os.environ.get("COSIM_NGSPICE", "").split(":")) if path]
 CARDS = (("n", 1e-6, 1e-6), ("p", 1e-6, 1e-6))  # the cards of generic180 hold for every size
@@ -44,7 +45,9 @@ def assert_golden(name):
 
 def test_no_file_is_missing_or_left_over():
     found = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file()}
-    assert {name for name in found if not name.startswith("public/")} == {*TEXTS, "README.md"}
+    sheets = {name for name in found if name.startswith("cells/") and name.endswith(".toml")}
+    assert {name for name in found if not name.startswith("public/")} == {*TEXTS, *sheets, "README.md"}
+    assert {name.removesuffix(".toml") for name in sheets} == {name.removesuffix(".sp") for name in SHEETS}
 
 
 def test_the_script_writes_the_same_bytes(tmp_path, monkeypatch):
@@ -58,6 +61,11 @@ def subcircuits(text):
     """(name, ports) of every definition, continuation lines joined."""
     lines = text.replace("\n+", "").splitlines()
     return [(words[1], words[2:]) for words in map(str.split, lines) if words and words[0] == ".subckt"]
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_the_netlist_of_a_datasheet_has_the_cells_of_today(name):
+    assert_golden(name)
 
 
 @pytest.mark.ngspice

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from cosim.verbs.datasheet.sheet import Datasheet
     from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy
 
-VERB, RUN_FILE, CHIPS_FILE, TABLE_FILE, WORST_FILE = (
-    "datasheet", "run.json", "chips.jsonl", "datasheet_chips.csv", "datasheet_worst.sp",
+VERB, RUN_FILE, CHIPS_FILE, TABLE_FILE, WORST_FILE, TEXT_FILE = (
+    "datasheet", "run.json", "chips.jsonl", "datasheet_chips.csv", "datasheet_worst.sp", "datasheet.md",
 )  # fmt: skip
 
 
@@ -66,13 +66,15 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
 
     SHEET (.toml) names a netlist in SPICE's language with .tran and .meas, conditions, parameters, and measures with
     limits. Every condition runs without mismatch; then chips with mismatch run in the nominal one: mean, sigma and
-    yield with intervals, the transistors that cause the spread, and a deck of the worst chip for ngspice.
+    yield with intervals, the transistors that cause the spread, and a deck of the worst chip for ngspice. The tables
+    are in report.html, and in datasheet.md as markdown.
 
     Finished chips are kept in the folder: the same command continues an interrupted run, and runs conditions again.
     """
     from cosim.base.store import RecordStore, continue_run, settings_key, write_texts
     from cosim.base.text import shown_path
     from cosim.results.kept_page import REPORT_FILE, read_page, write_page
+    from cosim.results.markdown import format_markdown
     from cosim.variation.draws import VariationPlan
     from cosim.verbs.datasheet.outputs import chips_table, summarize_datasheet, worst_deck
     from cosim.verbs.datasheet.page import datasheet_page
@@ -96,12 +98,14 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     conditions = _conditions(sheet, options)
     chips, again = _chips(study, store, options.jobs, audited)
     found = summarize_datasheet(sheet, study, conditions, chips, again)
+    page = datasheet_page(sheet, study, found, (conditions, chips), made_with)
     texts = {
+        TEXT_FILE: format_markdown(page),
         TABLE_FILE: chips_table(sheet, chips),
         WORST_FILE: worst_deck(sheet, study, chips[found.worst], shown_path(Path(options.sheet_file.name))),
     }
     write_texts(output, texts)
-    write_page(output, datasheet_page(sheet, study, found, (conditions, chips), made_with))
+    write_page(output, page)
     report = f"worst chip: {output / WORST_FILE}\nreport: {output / REPORT_FILE}"
     return Result(found, read_page(output), report=report)
 
