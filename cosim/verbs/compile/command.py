@@ -33,9 +33,7 @@ class CompileOptions:
     """Options of `cosim compile`: network, simulator of the files, stimulus of the testbench, and count of margins."""
 
     network_file: Path = network_argument()
-    to: Literal["netlist", "xschem"] = one_of(
-        ("netlist", "xschem"), "Add schematics for xschem."
-    )
+    to: Literal["netlist", "xschem"] = one_of(("netlist", "xschem"), "Add schematics for xschem.")
     output: Path = output_option("netlist")
     dialect: str = one_of(
         [dialect.name for dialect in DIALECTS], "Simulator that the files are for.", default="ngspice"
@@ -59,7 +57,7 @@ class CompileOptions:
 
 
 def run(options: CompileOptions, session: VerbSession) -> Result:
-    """Compile NETWORK (.pt or .npz) to a SPICE netlist with testbench and mapping report.
+    """Compile NETWORK (.pt, .npz) to a netlist with testbench and mapping report.
 
     The folder receives network.sp, devices.lib, testbench.sp, expected.csv, mapping.csv, mapping.json, design.json, and
     for the eye network.svg and report.html.
