@@ -145,12 +145,13 @@ def _grid(options: CompareOptions, technology: "Technology") -> "ConditionGrid":
     """Return the conditions of --pvt: each axis as it was typed, or by default."""
     from cosim.technology.conditions import ConditionGrid
 
-    typed = {
-        "corners": sum(options.corners, ()),
-        "celsius": sum(options.temps, ()),
-        "supplies": tuple(volts / technology.supply for volts in sum(options.supplies, ())),
-    }
-    return ConditionGrid(**{axis: values for axis, values in typed.items() if values})
+    usual = ConditionGrid()
+    supplies = tuple(volts / technology.supply for volts in sum(options.supplies, ()))
+    return ConditionGrid(
+        corners=sum(options.corners, ()) or usual.corners,
+        celsius=sum(options.temps, ()) or usual.celsius,
+        supplies=supplies or usual.supplies,
+    )
 
 
 def _specs(texts: tuple[str, ...]) -> "Specs":

@@ -92,8 +92,8 @@ def summarize_datasheet(
     for one in sheet.measures:
         values = [chip[one.name] for chip in drawn]
         spread = spread_of(one, values, causes_of(names, normal, values))
-        pairs = ([chip[one.name] for chip in some] for some in (own, audited))
-        audit = audit_of(*pairs, spread.sigma) if again else None
+        ours, theirs = ([chip[one.name] for chip in some] for some in (own, audited))
+        audit = audit_of(ours, theirs, spread.sigma) if again else None
         lines.append(MeasuredLine(one, column_of(one, [each[one.name] for each in under]), spread, audit))
     worst = worst_chip(sheet.measures, drawn, [line.chips for line in lines])
     return DatasheetSummary(
