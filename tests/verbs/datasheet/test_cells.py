@@ -174,5 +174,5 @@ def test_a_sheet_keeps_its_limits_in_every_corner(batch, cosim_main, tmp_path, t
     for line in found["lines"]:
         assert line["conditions"]["failing"] == 0, line["measure"]["name"]
         if (sigma := expected.get((name, line["measure"]["name"]))) is not None:
-            low, high = line["chips"]["sigma_interval"].values()
+            low, high = line["chips"]["sigma_interval"]
             assert 0.9 * low < sigma < 1.1 * high, line["measure"]["name"]
