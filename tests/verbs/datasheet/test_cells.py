@@ -90,7 +90,7 @@ def spreads(technology):
         ("mirror", "gain_p"): math.hypot(eight, model.mirror_p / 3**0.5),
         ("bias", "copy"): n,
         ("schmitt_9t", "i_rise"): 341 * PICO * whole,
-        ("schmitt_9t", "i_width"): 191 * PICO * math.hypot(n, p),
+        ("schmitt_9t", "i_width"): 191 * PICO * math.hypot(n, p, p),
         ("schmitt_9t", "level"): 506 * PICO * math.hypot(n, eight, eight),
         ("dpi", "gain"): math.hypot(eight, eight, n, n, p),
         ("quantiser", "i_upper"): 344 * PICO * whole,
