@@ -90,7 +90,7 @@ def spreads(technology):
         ("mirror", "gain_p"): math.hypot(eight, model.mirror_p / 3**0.5),
         ("bias", "copy"): n,
         ("schmitt_9t", "i_rise"): 341 * PICO * whole,
-        ("schmitt_9t", "i_width"): 191 * PICO * math.hypot(n, p),
+        ("schmitt_9t", "i_width"): 191 * PICO * math.hypot(n, p, p),
         ("schmitt_9t", "level"): 506 * PICO * math.hypot(n, eight, eight),
         ("dpi", "gain"): math.hypot(eight, eight, n, n, p),
         ("quantiser", "i_upper"): 344 * PICO * whole,
@@ -174,5 +174,5 @@ def test_a_sheet_keeps_its_limits_in_every_corner(batch, cosim_main, tmp_path, t
     for line in found["lines"]:
         assert line["conditions"]["failing"] == 0, line["measure"]["name"]
         if (sigma := expected.get((name, line["measure"]["name"]))) is not None:
-            low, high = line["chips"]["sigma_interval"].values()
+            low, high = line["chips"]["sigma_interval"]
             assert 0.9 * low < sigma < 1.1 * high, line["measure"]["name"]
