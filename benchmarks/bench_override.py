@@ -5,8 +5,9 @@
 For each test sample `sensitivity` finds the decision of an early frame that mismatch flips most often, with the
 transistors that cause it. Overrides give the mirror of the first transistor TIMES as many devices, then the mirrors of
 all transistors that cause a twentieth of its variance or more. The share of chips on which the decision flips is
-predicted for each circuit, and counted on chips in the batched engine: among those whose states before the decision are
-the nominal ones, because the prediction assumes them. Intervals: Clopper and Pearson, 95 %.
+predicted for each circuit, and counted on chips in the batched engine: among those whose cells all reset and whose
+states before the decision are the nominal ones, because the prediction assumes both. Intervals: Clopper and Pearson,
+95 %.
 """
 
 import sys
@@ -22,11 +23,12 @@ from cosim.base.resources import trained_network_path
 from cosim.compiler.design import Design
 from cosim.compiler.overrides import Overrides, TransistorOverride, line_of
 from cosim.compiler.settings import CompilerSettings
-from cosim.engines.engine import Failure, Inference
+from cosim.engines.behavioral.model import Behavioral
+from cosim.engines.engine import Failure, Inference, Run
 from cosim.engines.simulation.read import read_inference, read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.engines.table import BATCH, simulator_named
-from cosim.tasks.testset import load_test_set
+from cosim.tasks.testset import TestSet, load_test_set
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.verbs.sensitivity.study import Decision, SensitivityTarget, sensitivities
 
@@ -36,11 +38,13 @@ EARLY = 1  # the last frame of a decision: later ones have few chips whose state
 LEAST = 0.05  # of the variance
 
 
-def counted(design: Design, x: NDArray[np.float64], chips: int, decision: Decision) -> tuple[int, int]:
+def counted(design: Design, test_set: TestSet, chips: int, decision: Decision) -> tuple[int, int]:
     """Return on how many chips a decision flips, and how many chips have the nominal states before it."""
-    simulator, plan = simulator_named(BATCH), VariationPlan("local", 1, chips)
+    simulator, plan, x = simulator_named(BATCH), VariationPlan("local", 1, chips), test_set.inputs(0)
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
-    drawn = [None, *(draw_chip(devices, design.technology, plan, number) for number in range(chips))]
+    every = (draw_chip(devices, design.technology, plan, number) for number in range(chips))
+    resets = [chip for chip in every if not Behavioral().unreset(design, test_set, Run(chip=chip))]
+    drawn = [None, *resets]
     reading, states = read_plan(design, len(x)), list[NDArray[np.number]]()
     for at in range(0, len(drawn), simulator.lanes):
         few = [inference_bench(design, x, chip=chip) for chip in drawn[at : at + simulator.lanes]]
@@ -74,7 +78,7 @@ def main() -> None:
             name = f"{len(mirrors)} times {TIMES}" if mirrors else "as compiled"
             (now,) = sensitivities(design, [x], asked=SensitivityTarget(decisions=ALL))
             same = next(one for one in now.decisions if (one.cell, one.frame) == (decision.cell, decision.frame))
-            flips, of = counted(design, x, int(chips), decision)
+            flips, of = counted(design, test_set.select(np.array([number])), int(chips), decision)
             low, high = binomtest(flips, of).proportion_ci(0.95)
             decided = f"sample {number}, {decision.cell} in frame {decision.frame}, {name:14}"
             share = f"counted {100 * flips / of:5.1f} % [{100 * low:.1f}, {100 * high:.1f}] of {of} chips"
