@@ -23,11 +23,11 @@ from cosim.base.resources import trained_network_path
 from cosim.compiler.design import Design
 from cosim.compiler.overrides import Overrides, TransistorOverride, line_of
 from cosim.compiler.settings import CompilerSettings
+from cosim.engines.batch.simulator import BatchSimulator
 from cosim.engines.behavioral.model import Behavioral
 from cosim.engines.engine import Failure, Inference, Run
 from cosim.engines.simulation.read import read_inference, read_plan
 from cosim.engines.simulation.testbench import inference_bench
-from cosim.engines.table import BATCH, simulator_named
 from cosim.tasks.testset import TestSet, load_test_set
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 from cosim.verbs.sensitivity.study import Decision, SensitivityTarget, sensitivities
@@ -40,7 +40,7 @@ LEAST = 0.05  # of the variance
 
 def counted(design: Design, test_set: TestSet, chips: int, decision: Decision) -> tuple[int, int]:
     """Return on how many chips a decision flips, and how many chips have the nominal states before it."""
-    simulator, plan, x = simulator_named(BATCH), VariationPlan("local", 1, chips), test_set.inputs(0)
+    simulator, plan, x = BatchSimulator(), VariationPlan("local", 1, chips), test_set.inputs(0)
     devices = varying_devices(design.assembly.circuit, design.technology, plan)
     every = (draw_chip(devices, design.technology, plan, number) for number in range(chips))
     resets = [chip for chip in every if not Behavioral().unreset(design, test_set, Run(chip=chip))]

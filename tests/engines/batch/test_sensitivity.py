@@ -76,8 +76,8 @@ def check(design, bench, found, device, exact=0.01):
 
 
 def test_a_resistor_is_in_the_adjoint(design, x):
-    """An edited netlist has 3 gigaohm from the decision node of every cell to ground."""
-    text = format_netlist(design).replace(".ends schmitt_clocked", "rleak v0 0 3g\n.ends schmitt_clocked")
+    """An edited netlist has 50 gigaohm at the state of every cell: up to 36 pA, a quarter of the nearest decision's."""
+    text = format_netlist(design).replace(".ends schmitt_clocked", "rleak out 0 50g\n.ends schmitt_clocked")
     settings = CompilerSettings(netlist=EditedNetlist("own.sp", text))
     edited = compile_at(design.network, "digits_d4", TargetTechnology(), settings, lambda line: None)[0]
     bench, (found,) = inference_bench(edited, x), sensitivities(edited, [x])
