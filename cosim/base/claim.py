@@ -35,7 +35,8 @@ _SAMPLES = "design.json inferences failed simulation.npz waveforms.png"
 _COMPARED = f"{_SAMPLES} comparison.json confusion.png values.png"
 _NETLIST = (
     "network.sp network.scs network.inc devices.lib devices.scs devices.inc testbench.sp testbench.scs testbench.sim "
-    "start.sp expected.csv mapping.csv mapping.json design.json network.svg margins.json partitions.json"
+    "start.sp expected.csv mapping.csv mapping.json design.json network.svg margins.json partitions.json "
+    "xschem"
 )
 _RESULTS = {
     "characterize": "inferences failed *_*C_*V.png",

@@ -45,7 +45,7 @@ class NetlistLines:
     @property
     def shown(self) -> bool:
         """Tell whether the netlist is short enough for a page, and has subcircuits, as all but flat circuits have."""
-        return bool(self.numbers) and len(self.texts) <= MOST_LINES
+        return bool(self.numbers)
 
     def say(self, block: str, element: str = "") -> str:
         """Return the line of an element, or of a subcircuit, as pages say it, such as L67; "" if it is not shown."""
@@ -58,19 +58,21 @@ class NetlistLines:
 
 @once_per_design
 def lines_of(design: Design) -> NetlistLines:
-    """Return the lines of a design's netlist; without numbers where the circuit is flat, as with wires of a layout."""
+    """Return the lines of a design's netlist; without numbers where they are too many, or the circuit is flat."""
     text, circuit = format_netlist(design), design.assembly.circuit
     if not circuit.subcircuits:
         return NetlistLines((), {})
+    if len(lines := text.splitlines()) > MOST_LINES:
+        return NetlistLines(tuple(lines), {})
     tops = tuple(dict.fromkeys(one.subcircuit for one in circuit.elements if isinstance(one, Instance)))
     netlist = read_netlist(text, "network.sp", design.technology, tops=tops)
-    return NetlistLines(tuple(text.splitlines()), netlist.lines)
+    return NetlistLines(tuple(lines), netlist.lines)
 
 
 def netlist_section(design: Design) -> Blocks:
     """Return the section of a page with the numbered lines of the netlist, which are left out above MOST_LINES."""
     lines = lines_of(design)
-    if not lines.numbers:
+    if not lines.texts:
         return ()
     if not lines.shown:
         return (
@@ -80,7 +82,9 @@ def netlist_section(design: Design) -> Blocks:
     beside = _beside(design, lines)
     rows = tuple((str(k), text, beside.get(k, "")) for k, text in enumerate(lines.texts, 1))
     table = Table(("line", "network.sp", "see"), rows, tall=True, search=True, listing=_NET)
-    return _SAID, Fold(f"{len(rows)} lines of network.sp", table)
+    own = design.settings.netlist
+    said = _SAID if own is None else f"{_SAID} Lines of {own.name}, which was edited, have other numbers."
+    return said, Fold(f"{len(rows)} lines of network.sp", table)
 
 
 def _beside(design: Design, lines: NetlistLines) -> dict[int, str]:
@@ -146,7 +150,8 @@ def places_of(design: Design) -> Mapping[str, str]:
     others = {"unit": design.assembly.unit_pin, "pedestal": design.assembly.pedestal_pin or ""}
     others |= {node.name: f"cell_{net(node.name)}" for node in design.graph.memories}
     others |= {row.parameter: row.element.partition(" ")[0] for row in map_parameters(design)}
-    return found | {name: found[other] for name, other in others.items() if other in found}
+    found |= {name: found[other] for name, other in others.items() if other in found}
+    return {name: place for name, place in found.items() if not name[:1].isdigit()}  # a table's numbers are no names
 
 
 def _elements(

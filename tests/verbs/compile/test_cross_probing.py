@@ -12,9 +12,10 @@ import pytest
 from cosim.base.errors import MissingToolError
 from cosim.base.resources import trained_network_path
 from cosim.circuit.elements import Capacitor
-from cosim.compiler.edited import netlist_path
+from cosim.compiler.edited import EditedNetlist, netlist_path
 from cosim.compiler.mapping import map_parameters
 from cosim.compiler.passes import compile_network
+from cosim.compiler.settings import CompilerSettings
 from cosim.exchange.checkpoint import load_network
 from cosim.results.page import format_pages
 from cosim.technology.calibration import load_calibration
@@ -169,6 +170,7 @@ def test_instances_and_subcircuits_name_each_other(design):
 
 def test_a_long_netlist_is_left_out(schmitt, monkeypatch, make_network, technology, calibration):
     monkeypatch.setattr(cross_probing, "MOST_LINES", 100)
+    monkeypatch.delattr(cross_probing, "read_netlist")  # which has limits of its own
     design = compile_network(schmitt.network, technology, calibration)
     text, count = format_pages([design_page(design)]), len(format_netlist(design).splitlines())
     assert f"network.sp of cosim compile has {count} lines, more than the 100 that a page shows" in text
@@ -176,6 +178,16 @@ def test_a_long_netlist_is_left_out(schmitt, monkeypatch, make_network, technolo
     assert found and {place for place, _ in found} <= {*re.findall(r' id="([^"]+)"', text)}
     assert not any(place.startswith("net-") for place, _ in found)
     assert dict.fromkeys(schmitt.assembly.bias_pins, "cell-bias").items() <= places_of(design).items()
+
+
+def test_a_number_is_no_name(schmitt, technology, calibration):
+    """A transistor `m1` of the network itself is called 1, as are numbers in tables."""
+    text = format_netlist(schmitt).replace(
+        ".ends network", "m1 one_p one_p vdd vdd generic180_p w=1u l=1u\n.ends network"
+    )
+    settings = CompilerSettings(netlist=EditedNetlist("own.sp", text))
+    places = places_of(compile_network(schmitt.network, technology, calibration, settings))
+    assert "network.1" in places and not any(name[0].isdigit() for name in places)
 
 
 def test_a_flat_circuit_has_no_lines(schmitt):

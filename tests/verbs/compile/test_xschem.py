@@ -309,11 +309,32 @@ def test_an_edited_netlist_is_drawn_as_edited(technology, calibration, tmp_path)
     network = load_network(trained_network_path("digits_d4"))
     text = format_netlist(compile_network(network, technology, calibration))
     text = text.replace(".ends schmitt_clocked", "rbleed hold vdd 1e9\n.ends schmitt_clocked")
+    own = "rown layer1_0_cand vdd 1e9\nm1 one_p one_p vdd vdd generic180_p w=1u l=1u"
+    text = text.replace(".ends network", f"{own}\n.ends network")
     settings = CompilerSettings(netlist=EditedNetlist("own.sp", text))
     design = compile_network(network, technology, calibration, settings, "net.pt")
     check_equal(design, tmp_path)
     resistors = [one for one in design.assembly.circuit.flat().elements if isinstance(one, Resistor)]
-    assert len(resistors) == 8 and math.isclose(resistors[0].value, 1e9)
+    assert len(resistors) == 9 and math.isclose(resistors[0].value, 1e9)
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("2", "1")])
+@pytest.mark.parametrize("polarity", ["n", "p"])
+def test_antiparallel_transistors_are_drawn(technology, names, polarity):
+    """A pseudo-resistor: neither stands on the other, whatever the order in the netlist."""
+    first, second = names
+    pair = {"1": ("a", "b"), "2": ("b", "a")}
+    elements = tuple(
+        Mos(name, *pair[name][:1], "g", *pair[name][1:], "vdd", polarity, 1e-6, 1e-6) for name in (first, second)
+    )
+    chain = tuple(Mos(f"s{k}", f"c{k}", "g", f"c{k + 1}", "0", "n", 1e-6, 1e-6) for k in range(300))
+    circuit = Circuit(
+        "own",
+        (Subcircuit("pair", ("a", "b", "g", "vdd"), elements), Subcircuit("chain", ("c0", "g", "vdd"), chain)),
+        (Instance("one", ("a", "b", "g", "vdd"), "pair"), Instance("two", ("a", "g", "vdd"), "chain")),
+    )
+    files = format_xschem(circuit, technology, {})
+    assert files["pair.sch"].count("name=m") == 2 and files["chain.sch"].count("name=m") == 300
 
 
 def test_a_subcircuit_called_top_keeps_its_schematic(technology):

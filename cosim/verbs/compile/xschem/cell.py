@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from textwrap import wrap
 
+from cosim.base.errors import MappingError
 from cosim.circuit.elements import GROUND, Element, Instance, Mos, Subcircuit
 from cosim.technology.types import POLARITIES, Polarity, Technology
 from cosim.verbs.compile.xschem.groups import Group, arrange, find_groups, levels_of, top_and_bottom
@@ -199,7 +200,7 @@ def place_boxes(sheet: Schematic, library: Library, instances: Sequence[Instance
     for first in range(0, len(instances), _BOXES):
         x, lowest = 0, y
         for element in instances[first : first + _BOXES]:
-            x += -(-(LETTER * max(map(len, element.nets)) + 4 * GRID) // GRID) * GRID
+            x += -(-(LETTER * max(map(len, element.nets), default=0) + 4 * GRID) // GRID) * GRID
             placed = sheet.place(library.instance(element, (x, y)))
             explain(sheet, element.origin, (x + 5, placed.symbol.box[3] + y + 18))
             x, lowest = x + placed.symbol.box[2] + 60, max(lowest, y + placed.symbol.box[3])
@@ -318,7 +319,8 @@ class _Labels:
                 covered = self._covered(place, part)
                 trial = (covered + self._preference(net, (x, y), way), (x, y), way)
                 best = trial if best is None or trial < best else best
-        assert best is not None
+        if best is None:
+            raise MappingError(f"xschem: the net {net} has no room for its name; leave --to xschem out")
         _, (x, y), way = best
         self.sheet.name(ABOVE if way == 2 else LABEL, net, (x, y), flip=way == 1)
         router.pins[x, y] = net  # a wire that crossed it there would be connected

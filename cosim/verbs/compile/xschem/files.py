@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cosim.base.store import write_texts
 from cosim.circuit.dialects.dialect import Dialect
-from cosim.circuit.elements import Circuit, Subcircuit
+from cosim.circuit.elements import Circuit, Instance, Subcircuit
 from cosim.compiler.design import Design
 from cosim.technology.types import Technology
 from cosim.units.builder import NETWORK
@@ -56,7 +56,8 @@ def format_xschem(
     library = Library(technology, foundry, transistors, blocks, directions)
     files = {symbol.name: symbol.text for symbol in (*COMMON, *transistors.values(), *blocks.values())}
     for block in circuit.subcircuits:
-        sheet = draw_network(block, library, currents) if block.name == NETWORK else draw_cell(block, library)
+        boxes = block.name == NETWORK and all(isinstance(one, Instance) for one in block.elements)
+        sheet = draw_network(block, library, currents) if boxes else draw_cell(block, library)
         files[f"{block.name}.sch"] = sheet.text
     name = TOP
     while name in blocks:  # of an edited netlist

@@ -17,6 +17,7 @@ Kind = Literal["stack", "gate", "single", "box"]
 
 _ROUNDS = 20  # of moves in search of a better order
 _MOST_MOVED = 32  # groups whose order is searched for; more stay in the order of the netlist
+_HIGHEST = 200  # transistors on one another
 _BACKWARD = 0.5  # cost of a net that is driven from the right, in places
 
 
@@ -104,6 +105,7 @@ def _stacks(transistors: Sequence[Mos], rails: Collection[str]) -> list[tuple[Mo
         if top not in rails:
             lowers[top].append(mos)
     below, above = dict[str, Mos](), dict[str, Mos]()
+    levels = levels_of(transistors, rails)
 
     def goes_on(mos: Mos) -> bool:
         return top_and_bottom(mos)[1] == GROUND or bool(lowers.get(top_and_bottom(mos)[1]))
@@ -111,7 +113,7 @@ def _stacks(transistors: Sequence[Mos], rails: Collection[str]) -> list[tuple[Mo
     for net in sorted(uppers.keys() & lowers.keys()):
         waiting = sorted(lowers[net], key=lambda mos: (not goes_on(mos), mos.polarity == "n"))
         for upper in uppers[net]:
-            lower = next((one for one in waiting if _fits(upper, one, above)), None)
+            lower = next((one for one in waiting if _fits(upper, one, above, levels)), None)
             if lower is not None:
                 waiting.remove(lower)
                 below[upper.name], above[lower.name] = lower, upper
@@ -125,9 +127,11 @@ def _stacks(transistors: Sequence[Mos], rails: Collection[str]) -> list[tuple[Mo
     return found
 
 
-def _fits(upper: Mos, lower: Mos, above: dict[str, Mos]) -> bool:
-    """Tell whether a transistor may stand on another: no n above a p, and none above itself."""
+def _fits(upper: Mos, lower: Mos, above: Mapping[str, Mos], levels: Mapping[str, int]) -> bool:
+    """Tell whether a transistor may stand on another: no n above a p, none above itself, and nearer to its own rail."""
     if upper.polarity == "n" and lower.polarity == "p":
+        return False
+    if upper.polarity == lower.polarity and (levels[upper.name] > levels[lower.name]) != (upper.polarity == "n"):
         return False
     one: Mos | None = upper
     while one is not None:
@@ -146,7 +150,7 @@ def levels_of(transistors: Sequence[Mos], rails: Collection[str]) -> dict[str, i
 
     def level(mos: Mos, path: tuple[str, ...]) -> int:
         if mos.name not in found:
-            if mos.source in rails or mos.name in path:
+            if mos.source in rails or mos.name in path or len(path) > _HIGHEST:
                 return 0
             near = [level(one, (*path, mos.name)) for one in feeding[mos.polarity, mos.source] if one is not mos]
             found[mos.name] = 1 + max(near, default=-1)

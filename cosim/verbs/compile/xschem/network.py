@@ -34,7 +34,7 @@ class _Strip:
 
 
 def draw_network(block: Subcircuit, library: Library, currents: Mapping[str, float]) -> Schematic:
-    """Return the schematic of a network; currents: bias pin -> its current, ampere."""
+    """Return the schematic of a network, whose elements are instances; currents: bias pin -> its current, ampere."""
     directions, sheet = library.directions[block.name], Schematic()
     instances = [element for element in block.elements if isinstance(element, Instance)]
     readers = defaultdict[str, int](int)
@@ -81,7 +81,7 @@ def _column(
     lefts, at = dict[str, int](), x
     for kind in kinds:
         same = [one for strip in strips for one in strip.kinds.get(kind, ())]
-        at += _grid(LETTER * max(len(net) for one in same for net in one.nets) + 5 * GRID)
+        at += _grid(LETTER * max((len(net) for one in same for net in one.nets), default=0) + 5 * GRID)
         lefts[kind] = at
         at += max(library.blocks[one.subcircuit].box[2] for one in same) + 2 * GRID
     placed, y = list[Placed](), 0
