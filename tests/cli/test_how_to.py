@@ -14,7 +14,8 @@ PAGES = ["README.md", *(f"docs/{path.parent.name}/{path.name}" for folder in ("s
                         for path in sorted((ROOT / "docs" / folder).glob("*.md")))]  # fmt: skip
 SMALLER = (  # what makes a command short; the last that is given counts
     (r"^(train|automaton --train)\b", "--iterations 40"),
-    (r"^montecarlo\b", "--chips 6"),
+    (r"^(montecarlo|datasheet)\b", "--chips 6"),
+    (r"^datasheet\b", "--audit 1"),
     (r"^montecarlo\b.*--contributions", "--chips 20"),
     (r"^trim\b", "--chips 4 --bits 1"),
     (r"^(montecarlo|trim)\b(?!.*--data)", "--samples 20"),
@@ -56,7 +57,8 @@ def smaller(words):
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "models").symlink_to(ROOT / "models")
+    for folder in ("models", "netlists"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     for script in re.findall(
         r"`(\w+\.(?:py|toml))`:\n\n((?: {4}.*\n|\n)+)", "".join((ROOT / page).read_text() for page in PAGES)
     ):
