@@ -12,6 +12,7 @@ from cosim.base.errors import MappingError
 from cosim.technology.types import Polarity
 
 GROUND = "0"
+RAILS = (GROUND, "vdd")  # of a compiled circuit
 
 Role = Literal[
     "diode",  # makes a gate line from the current of a signal

@@ -20,7 +20,7 @@ from cosim.base.quantities import format_quantity
 from cosim.base.text import listed, read_bytes, shown_path
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import (
-    GROUND,
+    RAILS,
     Capacitor,
     Circuit,
     Element,
@@ -37,7 +37,6 @@ from cosim.technology.types import Technology
 LIMIT = 4 << 20  # bytes; that of a network of 32 cells has 0.2 MB
 _REPAIR = "give network.sp of cosim compile, edited"
 _SAME = 1e-9  # relative, of a number that was written and read again
-_RAILS = (GROUND, "vdd")
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ def _placed(element: Element, block: Subcircuit) -> Element:
     parts = [(set(_ends(one)), one.part) for one in block.elements if one.part is not None]
     if not parts:
         return element
-    own = {*_ends(element)} - {*_RAILS}
+    own = {*_ends(element)} - {*RAILS}
     return replace(element, part=next((part for ends, part in parts if ends & own), parts[0][1]))
 
 
@@ -257,7 +256,7 @@ def _read(assembly: Assembly) -> Iterator[str]:
 
 def _floating(elements: Sequence[Element]) -> set[str]:
     """Return the inner nets of a flat circuit on which there are only gates, bulks and capacitors."""
-    joined, insulated = set[str](_RAILS), set[str]()
+    joined, insulated = set[str](RAILS), set[str]()
     for one in elements:
         match one:
             case Mos(_, drain, gate, source, bulk):

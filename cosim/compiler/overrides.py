@@ -44,11 +44,10 @@ from cosim.base.quantities import parse_quantity
 from cosim.base.text import check_known, read_toml, shown, shown_name, shown_path, typed
 from cosim.cells.assembly import Assembly
 from cosim.circuit.elements import Circuit, Element, Instance, Mos, Role, Subcircuit
+from cosim.circuit.spice import PARALLEL, SIDE
 from cosim.technology.types import Technology
 from cosim.units.builder import NETWORK, instance
 
-SIDE = Bounds(1e-8, 1e-3, "m")
-PARALLEL = Bounds(1, 10_000)
 CURRENT = Bounds(1e-13, 1e-6, "A")
 FACTOR = Bounds(0.01, 100)
 _REPAIR = (

@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import InputError
-from cosim.circuit.elements import GROUND, Capacitor, Mos
+from cosim.circuit.elements import RAILS, Capacitor, Mos
 from cosim.circuit.waveforms import DECIDE, Timing
 from cosim.compiler.design import Design
 from cosim.network.ir.nodes import PEDESTAL_STRENGTH, And, Memory, Pedestal, Rectifier
@@ -219,7 +219,6 @@ def _steps(length: float) -> Sequence[float]:
     return np.diff(np.geomspace(_SHORTEST, 1 + _SHORTEST, _DECIDE_STEPS + 1) * length).tolist()
 
 
-_RAILS = (GROUND, "vdd")
 _TRIMMED = 2.0  # largest ratio of a trimmed length to the nominal one
 
 
@@ -257,7 +256,7 @@ def loads_of(design: Design, fit: NoiseFit) -> Loads:
                 farads[end] += mos.m * farad
     for element in design.flat.elements:
         if isinstance(element, Capacitor):
-            for end in {element.a, element.b} - set(_RAILS):
+            for end in {element.a, element.b} - set(RAILS):
                 farads[end] += element.value
     memories = tuple(design.graph.memories)
     return Loads(

@@ -12,7 +12,7 @@ that use it. A page says a line as `L67`.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cosim.circuit.elements import Element, Instance, Mos, Subcircuit
+from cosim.circuit.elements import RAILS, Element, Instance, Mos, Subcircuit
 from cosim.circuit.spice import read_netlist
 from cosim.compiler.design import Design, once_per_design
 from cosim.compiler.edited import netlist_path
@@ -25,7 +25,6 @@ from cosim.verbs.compile.schematics import drawn_schematics
 
 MOST_LINES = 2000  # of a netlist on a page
 _NET = "net"  # begins the ids of lines
-_RAILS = ("0", "vdd")
 _SAID = (
     "As cosim compile writes it into network.sp for ngspice. Beside an instance is the line of its subcircuit, and "
     "that of a cell its schematic; beside a subcircuit are its schematic and the lines that use it."
@@ -142,7 +141,7 @@ def places_of(design: Design) -> Mapping[str, str]:
         found |= dict(_elements(circuit.elements, blocks, lines))
         for one in inside:
             for outside in one.nets:
-                if outside not in _RAILS:
+                if outside not in RAILS:
                     found.setdefault(outside, lines.place(NETWORK, f"x{one.name}"))
         found |= {name: lines.place(name) for name in blocks if name != NETWORK}
     else:

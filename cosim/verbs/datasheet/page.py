@@ -242,8 +242,8 @@ def _causes(study: DatasheetStudy, found: DatasheetSummary) -> tuple[Block, ...]
         head = (f"{line.measure.name}, by", "of the variance", "threshold + 1 sigma", "current factor + 1 sigma")
         blocks += [
             Table(head, rows, (1, 2, 3)),
-            f"{percent(causes.unexplained)} of the variance of {line.measure.name} is in no straight line: transistors "
-            "that act together, and curvature.",
+            f"A sum over transistors, each in proportion to its deviations, leaves {percent(causes.unexplained)} of "
+            f"the variance of {line.measure.name} unexplained.",
         ]
     if unexplained:
         few = (

@@ -26,6 +26,7 @@ from itertools import product
 from pathlib import Path
 
 from cosim.base.errors import InputError
+from cosim.base.quantities import format_quantity
 from cosim.base.text import check_known, listed, read_bytes, read_toml, shown, shown_path, typed
 from cosim.circuit.spice import Netlist, read_netlist
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
@@ -127,7 +128,7 @@ class DatasheetCondition:
             self.technology.corner,
             f"{self.technology.celsius:g} C",
             *supply,
-            *(f"{name} {value:g}" for name, value in self.parameters),
+            *(f"{name} {format_quantity(value, '').replace(' ', '')}" for name, value in self.parameters),
         )
 
 
@@ -151,7 +152,10 @@ def read_sheet(path: Path, pdk_root: Path | None = None) -> Datasheet:
     pdk_root: folder of the foundry kits. Raises InputError that names the file and the field, or the line of the
     netlist; MissingToolError if the technology's kit is not installed.
     """
-    where, content = shown_path(path), read_toml(path, _REPAIR)
+    where = shown_path(path)
+    if path.suffix == ".sp":
+        raise InputError(f"{where}: must be a sheet (.toml), which names a netlist, not a netlist; write one beside it")
+    content = read_toml(path, _REPAIR)
     check_known(content, SheetFile, where, _REPAIR)
     listed_measures = content.get("measures")
     for k, one in enumerate(listed_measures if isinstance(listed_measures, list) else ()):

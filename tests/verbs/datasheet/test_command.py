@@ -70,7 +70,7 @@ def test_a_mirror_in_ngspice(cosim_main, sheet, tmp_path):
     assert 0.95 * low < expected < 1.05 * high
     assert line["conditions"]["nominal"] == pytest.approx(1.0, abs=0.02)  # output conductance alone
     assert len(found["conditions"]) == 8 and line["conditions"]["failing"] == 0
-    assert found["conditions"][0] == ["tt", "27 C", "1.8 V", "bias 2e-09"]
+    assert found["conditions"][0] == ["tt", "27 C", "1.8 V", "bias 2n"]
     assert line["chips"]["passed"] == found["yield"]["passed"] and found["yield"]["chips"] == 60
     causes = line["chips"]["causes"]
     assert {one["name"] for one in causes["causes"]} == {"m1", "m2"}
