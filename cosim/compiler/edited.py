@@ -1,12 +1,13 @@
-"""Edited netlists: what a designer made of the netlist that `cosim compile` wrote, in place of the compiled circuit.
+"""Edited netlists: the netlist of `cosim compile` as a designer changed it, used in place of the compiled circuit.
 
 The file is network.sp, for ngspice, after any change: other sizes, devices in parallel, nets, or elements and
 subcircuits that were added. At its top level `i<pin> vdd <pin> 1.2n` gives a bias pin another current. What the verbs
 drive and read must be there still, under its name: the network's pins, its transistors, and the nets of its states.
 
-An element that keeps its name keeps what the compiler knows about it: its role in its cell, its part of the network,
-the group in which it is matched. So areas, mismatch and power are those of the edited circuit. The behavioral equations
-follow new sizes and bias currents (`current_factors`), and nothing else that was edited.
+An element that keeps its name keeps its role in its cell and its part of the network. It keeps the group in which it is
+matched unless its gate or, of an instance, its nets are others. So areas, mismatch and power are those of the edited
+circuit. The behavioral equations follow new sizes and bias currents (`current_factors`), and nothing else that was
+edited.
 """
 
 import math
@@ -51,9 +52,9 @@ class EditedNetlist:
 class Edit:
     """One difference between a compiled circuit and its edited netlist.
 
-    block: subcircuit, "" for the top level; element: its name with its letter; line: in the netlist, 0 for an element
-    that is gone; what: size, nets, value, model, subcircuit, parameters, bias, added, removed or not used; before,
-    after: as text, "" where there is none.
+    block: subcircuit, "" for the top level; element: its name with its letter, or the name of a subcircuit; line: in
+    the netlist, 0 for an element that is gone; what: size, nets, value, model, subcircuit, parameters, bias, added,
+    removed or not used; before, after: as text, "" where there is none.
     """
 
     block: str
@@ -90,7 +91,7 @@ def replace_circuit(
     """Return an assembly with an edited netlist in place of its circuit, and the differences between the two.
 
     Raises InputError that names the line of what is not understood, or the pin, transistor or net that is missing.
-    Warns of nets on which only gates are left.
+    Warns of nets whose voltage nothing sets.
     """
     before = compiled.circuit
     tops = tuple(dict.fromkeys(one.subcircuit for one in before.elements if isinstance(one, Instance)))
@@ -120,7 +121,7 @@ def replace_circuit(
 def _origins(before: Circuit, netlist: Netlist) -> dict[str, str]:
     """Return subcircuit of an edited netlist -> the compiled one that it was made of; a new one has none.
 
-    It has the same name, or stands where an instance had the other.
+    The two have one name, or an instance that had the compiled one has the edited one.
     """
     old = {block.name: _by_name(block.elements) for block in before.subcircuits}
     found = {name: called for name, called in netlist.blocks.items() if called in old}
@@ -160,7 +161,8 @@ def _described(block: Subcircuit, before: Subcircuit | None, called: Mapping[str
 def _kept(element: Element, before: Element, called: Mapping[str, str]) -> Element:
     """Return an element of an edited netlist with the compiled one's origin, role, part and matched group.
 
-    Numbers that are the same but for their rounding in the netlist are the compiled ones.
+    The group is left out where the gate or, of an instance, nets or subcircuit are others. Numbers that differ by
+    rounding in the netlist alone are the compiled ones.
     """
     match element, before:
         case Mos(), Mos():
@@ -233,10 +235,10 @@ def _check_kept(compiled: Assembly, circuit: Circuit, name: str) -> None:
             "to switch one off, connect its gate to its source"
         )
     old, nets = {*chain(*map(_ends, before))}, {*chain(*map(_ends, after))}
-    if lost := next((net for net in _read(compiled) if net in old and net not in nets), None):
+    if lost := next((net for net in _read_nets(compiled) if net in old and net not in nets), None):
         raise InputError(f"{name}: the net {lost} must be there still, because the verbs read its voltage; restore it")
     if floating := sorted(_floating(after) - _floating(before)):
-        warn(f"{name}: only gates are on {listed(floating)}, so nothing sets the voltage there")
+        warn(f"{name}: nothing sets the voltage of {listed(floating)}, where only gates and capacitors are")
 
 
 def netlist_path(device: str) -> str:
@@ -245,7 +247,7 @@ def netlist_path(device: str) -> str:
     return ".".join([*(f"x{one}" for one in outer), f"m{last}"])
 
 
-def _read(assembly: Assembly) -> Iterator[str]:
+def _read_nets(assembly: Assembly) -> Iterator[str]:
     """Yield the nets of a circuit whose voltages are read or set by the verbs."""
     for shown in assembly.decisions.values():
         if isinstance(shown, tuple):

@@ -248,7 +248,7 @@ def test_an_edited_circuit_runs_as_the_designers_own_deck(build, plain, text, si
 
 
 def test_the_batched_engine_leaves_floating_gates_to_ngspice(build, text, batch):
-    with pytest.warns(CosimWarning, match=r"only gates are on .*xnetwork\.xcell_layer1_0\.open"):
+    with pytest.warns(CosimWarning, match=r"nothing sets the voltage of .*xnetwork\.xcell_layer1_0\.open"):
         design = build(changed(text, ("^m9 v0 fb ", "m9 v0 open ")))
     found = simulator_named("batch").run(Exercise().bench(design), 600.0)
     assert found.kind is FailureKind.UNSUPPORTED and "cell_layer1_0.open, so leakage sets its voltage" in found.detail
