@@ -294,3 +294,15 @@ class Batched(Simulator, Protocol):
         all if a probe's values are rows of one array.
         """
         ...
+
+
+@runtime_checkable
+class ChipBatched(Batched, Protocol):
+    """A batched simulator that takes one bench and the deviations of many chips, in place of a bench for each chip."""
+
+    def run_chips(self, bench: Bench, chips: Sequence[Chip], timeout: float) -> list[Waveforms | Failure]:
+        """Simulate a bench on drawn chips for at most `timeout` seconds in all, and return one result for each chip.
+
+        The transistors of the chips deviate; supply and temperature are the bench's.
+        """
+        ...

@@ -115,12 +115,8 @@ class Parameters:
             return float(text)
         except ValueError:
             pass
-        plain = text.lower().translate(str.maketrans("{}", "()", "'\"")).replace("^", "**")
-        plain = _NUMBER.sub(lambda found: repr(float(found[1]) * _SUFFIXES.get(found[2] or "", 1.0)), plain)
         try:
-            tree = ast.parse(plain.strip(), mode="eval")
-            _check_powers(tree, plain.strip())
-            return self._reduce(tree.body)
+            return self._reduce(_parse(text))
         except (SyntaxError, ValueError, ArithmeticError, TypeError, RecursionError, MemoryError) as error:
             # the parser of Python answers what is nested too deeply for it with a MemoryError
             why = error.msg if isinstance(error, SyntaxError) else error
@@ -141,6 +137,16 @@ class Parameters:
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
                 return float(_FUNCTIONS[name](*map(self._reduce, args)))
         raise ValueError(f"{ast.unparse(node)!r} is not arithmetic")
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> ast.expr:
+    """Return the tree of a foundry library's expression, its numbers with their suffixes applied."""
+    plain = text.lower().translate(str.maketrans("{}", "()", "'\"")).replace("^", "**")
+    plain = _NUMBER.sub(lambda found: repr(float(found[1]) * _SUFFIXES.get(found[2] or "", 1.0)), plain).strip()
+    tree = ast.parse(plain, mode="eval")
+    _check_powers(tree, plain)
+    return tree.body
 
 
 def _check_powers(tree: ast.AST, text: str) -> None:

@@ -152,27 +152,35 @@ def check_environment(technology: Technology, plan: VariationPlan) -> None:
 def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: VariationPlan, number: int) -> Chip:
     """Draw the chip with the given number, from 0 to plan.chips - 1.
     technology: has the supply and temperature from which chips deviate, and the spread of the process."""
+    return draw_chips(devices, technology, plan, [number])[0]
+
+
+def draw_chips(
+    devices: Sequence[VaryingDevice], technology: Technology, plan: VariationPlan, numbers: Sequence[int]
+) -> list[Chip]:
+    """Draw the chips with the given numbers, each the same whichever others are drawn beside it, see `draw_chip`."""
     from scipy.special import ndtri  # half of a worker's time to load, and a nominal circuit has no use for it
 
-    names = tuple(device.name for device in devices)
-    vt, beta = np.zeros(len(names)), np.zeros(len(names))
-    supply, celsius = technology.supply, technology.celsius
+    names, chips, own = tuple(device.name for device in devices), len(numbers), tuple(devices)
+    vt, beta = np.zeros((chips, len(names))), np.zeros((chips, len(names)))
+    supply, celsius = np.full(chips, technology.supply), np.full(chips, technology.celsius)
     if plan.local:
-        normal = ndtri(uniforms(plan, number, (*(f"{name} vt" for name in names), *(f"{name} beta" for name in names))))
-        vt = normal[: len(names)] * [device.sigma_vt for device in devices]
-        beta = normal[len(names) :] * [device.sigma_beta for device in devices]
+        drawn = (*(f"{name} vt" for name in names), *(f"{name} beta" for name in names))
+        normal = ndtri(np.stack([uniforms(plan, number, drawn) for number in numbers]))
+        vt = normal[:, : len(names)] * [device.sigma_vt for device in devices]
+        beta = normal[:, len(names) :] * [device.sigma_beta for device in devices]
     if plan.common:
-        process_n, process_p, at_supply, at_celsius = uniforms(plan, number, GLOBALS)
+        process_n, process_p, at_supply, at_celsius = np.stack([uniforms(plan, one, GLOBALS) for one in numbers]).T
         shifts = {
             "n": technology.nfet.spread_vt * ndtri(process_n),
             "p": technology.pfet.spread_vt * ndtri(process_p),
         }
-        vt = vt + [shifts[device.polarity] for device in devices]
+        vt = vt + np.array([shifts[one.polarity] for one in devices]).reshape(len(names), chips).T
         (least, greatest), (coldest, hottest) = plan.supplies, plan.celsius
         share = (least + greatest) / 2 + (greatest - least) / 2 * (2 * at_supply - 1)
-        supply = float(single(supply * share))
-        celsius = float(single(coldest + at_celsius * (hottest - coldest)))
-    return Chip(number, tuple(devices), single(vt), single(np.exp(beta)), supply, celsius)
+        supply, celsius = single(supply * share), single(coldest + at_celsius * (hottest - coldest))
+    values = zip(numbers, single(vt), single(np.exp(beta)), supply.tolist(), celsius.tolist(), strict=True)
+    return [Chip(number, own, *one) for number, *one in values]
 
 
 def uniforms(plan: VariationPlan, number: int, names: tuple[str, ...]) -> Array:

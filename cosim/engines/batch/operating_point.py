@@ -5,8 +5,8 @@ continuation (`transient.solve_operating_points`), once for all benches of a chi
 some unknowns are clamped: memories that the bench sets, and nets that only leakage would hold.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from cosim.engines.batch.device_tables import RANK, RESPONSES
 from cosim.engines.batch.evaluate import TANGENT_RANGE
 from cosim.engines.batch.lanes import LANES, aligned_zeros, aligned_zeros_single
 from cosim.engines.batch.transient import solve_operating_points
+from cosim.variation.draws import Chip
 
 Array = NDArray[np.float64]
 _NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (2 n U_T), and the next steps take it up
@@ -197,31 +198,62 @@ def operating_points(
     """
     sources = _source_breakpoints(circuit, benches, flat)
     deviations = _device_deviations(circuit, flat)
+    return _solve_all(circuit, benches[0], clamped_rows(circuit, benches[0], flat[0]), sources, deviations)
+
+
+def chip_operating_points(
+    circuit: AssembledCircuit, bench: Bench, flat: FlatCircuit, chips: Sequence[Chip]
+) -> list[OperatingPoint]:
+    """Solve for the operating points of a bench, whose flat circuit is `flat`, on drawn chips."""
+    names = {one.name: k for k, one in enumerate(chips[0].devices)}
+    drawn = np.stack([one.vt_shift for one in chips]), np.stack([one.beta_factor for one in chips])
+    deviations = list(zip(*_deviations_of(circuit, names, *drawn), strict=True))
+    sources = _source_breakpoints(circuit, [bench], [flat]) * len(chips)
+    return _solve_all(circuit, bench, clamped_rows(circuit, bench, flat), sources, deviations)
+
+
+def _solve_all(
+    circuit: AssembledCircuit,
+    bench: Bench,
+    clamps: Array,
+    sources: Sequence[tuple[Array, Array]],
+    deviations: Sequence[tuple[Array, Array]],
+) -> list[OperatingPoint]:
+    """Solve for operating points, one for all that begin alike; sources: breakpoints, s, and values there, V or A."""
     begun = [(values[0], *one) for (_, values), one in zip(sources, deviations, strict=True)]
     keys = [tuple(part.tobytes() for part in one) for one in begun]
     first = {key: k for k, key in reversed(list(enumerate(keys)))}
     found: dict[int, tuple[Array, Array, bool]] = {}
-    unlike, clamps = sorted(first.values()), clamped_rows(circuit, benches[0], flat[0])
+    unlike, tile = sorted(first.values()), _operating_point_tile(circuit, bench, clamps, begun)
     for few in (unlike[at : at + LANES] for at in range(0, len(unlike), LANES)):
-        found.update(zip(few, _solve_few(circuit, benches[0], clamps, [begun[k] for k in few]), strict=True))
+        found.update(zip(few, _solve_few(tile, bench, [begun[k] for k in few]), strict=True))
     return [
         OperatingPoint(*own, *one, *found[first[key]]) for own, one, key in zip(sources, deviations, keys, strict=True)
     ]
 
 
-def _solve_few(
-    circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[_Begun]
-) -> list[tuple[Array, Array, bool]]:
+def _operating_point_tile(
+    circuit: AssembledCircuit, bench: Bench, clamps: Array, begun: Sequence[_Begun]
+) -> BenchTile:
+    """Return the tile in which operating points of benches that begin so are solved for, with clamped unknowns."""
+    tile = _empty_tile(circuit, bench, 1, has_deviations=any(three_terminal.any() for _, three_terminal, _ in begun))
+    # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
+    values = tile.values._replace(matrix=aligned_zeros(circuit.matrix.size + SPARE))
+    clamped = np.repeat(clamps[:, 2:], LANES, axis=1)
+    return replace(tile, values=values, state=tile.state._replace(clamps=clamps[:, :2].copy(), clamp_voltage=clamped))
+
+
+def _solve_few(tile: BenchTile, bench: Bench, few: Sequence[_Begun]) -> list[tuple[Array, Array, bool]]:
     """Return unknowns, V, charges, C, and whether it converged, of each of at most LANES benches.
 
     few: each bench's sources at time 0 and its deviations. A bench with deviations for which no operating point is
     found is solved again with all of them scaled, from 0 to 1 times; each attempt begins where the one before ended.
     """
-    found = _solve_from(circuit, bench, clamps, few, None)
+    found = _solve_from(tile, bench, few, None)
     lost = [k for k, (*_, converged) in enumerate(found) if not converged and few[k][1].any()]
     starts: list[Array] | None = None
     for share in _SHARES if lost else ():
-        again = _solve_from(circuit, bench, clamps, [_scaled(few[k], share) for k in lost], starts)
+        again = _solve_from(tile, bench, [_scaled(few[k], share) for k in lost], starts)
         starts = [x for x, *_ in again]
         found = [again[lost.index(k)] if k in lost else one for k, one in enumerate(found)]
     return found
@@ -239,14 +271,13 @@ def _scaled(begun: _Begun, share: float) -> _Begun:
 
 
 def _solve_from(
-    circuit: AssembledCircuit, bench: Bench, clamps: Array, few: Sequence[_Begun], starts: Sequence[Array] | None
+    tile: BenchTile, bench: Bench, few: Sequence[_Begun], starts: Sequence[Array] | None
 ) -> list[tuple[Array, Array, bool]]:
     """Return what `_solve_few` returns, of one attempt. starts: unknowns to begin at, None for `bench.start`."""
-    tile = _empty_tile(circuit, bench, 1, has_deviations=any(three_terminal.any() for _, three_terminal, _ in few))
-    # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
-    values = tile.values._replace(matrix=aligned_zeros(circuit.matrix.size + SPARE))
+    circuit, values, state = tile.circuit, tile.values, tile.state
     s = circuit.arrays
-    state = tile.state._replace(clamps=clamps[:, :2].copy(), clamp_voltage=np.repeat(clamps[:, 2:], LANES, axis=1))
+    for rows in (state.clock, state.step, state.x1, state.x2, state.q1, values.x):
+        rows[:] = 0.0
     for net, voltage in bench.start:
         if net in circuit.net:
             values.x[s.row[circuit.net[net]]] = voltage
@@ -258,6 +289,7 @@ def _solve_from(
         values.source[:, lane] = sources
         values.three_terminal_deviation[:, lane] = three_terminal
         values.four_terminal_deviation[:, lane] = four_terminal
+        _invalidate_devices(values, lane)
     state.clock[NEXT_STEP], state.step[BEGINS_STEP] = _FIRST_PSEUDO_STEP, 1.0
     solve_operating_points(s, circuit.matrix.lu, values, state, tile.has_deviations)
     failed = state.clock[STATUS] == FAILED
@@ -302,23 +334,39 @@ def _device_deviations(circuit: AssembledCircuit, flat: Sequence[FlatCircuit]) -
         if k and one.shared is flat[k - 1].shared:
             found.append(found[-1])
         else:
-            found.append(_deviations_of(circuit, [mos for mos in one.shared if isinstance(mos, Mos)]))
+            deviating = [
+                mos for mos in one.shared if isinstance(mos, Mos) and (mos.vt_shift or mos.beta_factor != 1.0)
+            ]
+            drawn = np.array([(mos.vt_shift, mos.beta_factor) for mos in deviating]).reshape(-1, 1, 2).T
+            names = {mos.name: k for k, mos in enumerate(deviating)}
+            three_terminal, four_terminal = _deviations_of(circuit, names, drawn[0], drawn[1])
+            found.append((three_terminal[0], four_terminal[0]))
     return found
 
 
-def _deviations_of(circuit: AssembledCircuit, transistors: Iterable[Mos]) -> tuple[Array, Array]:
-    three_terminal = np.zeros((len(circuit.three_terminal), 4))
-    four_terminal = np.zeros((len(circuit.four_terminal), 2))
-    four_terminal[:, 1] = 1.0
-    drawn = {mos.name: (mos.vt_shift, mos.beta_factor) for mos in transistors if mos.vt_shift or mos.beta_factor != 1.0}
-    for k, device in enumerate(circuit.three_terminal if drawn else ()):
-        both = [drawn.get(name, (0.0, 1.0)) for name in device.parts]
-        three_terminal[k, :2] = both[0][0], np.log(both[0][1])
-        if len(both) > 1:
-            three_terminal[k, 2:] = both[1][0] - both[0][0], np.log(both[1][1] / both[0][1])
-    for k, device in enumerate(circuit.four_terminal if drawn else ()):
-        four_terminal[k] = drawn.get(device.parts[0], (0.0, 1.0))
-    return three_terminal.ravel(), four_terminal.ravel()
+def _deviations_of(
+    circuit: AssembledCircuit, names: Mapping[str, int], vt_shift: Array, beta_factor: Array
+) -> tuple[Array, Array]:
+    """Return the deviations of three-terminal devices, (chips, 4 n), and of four-terminal ones, (chips, 2 n).
+
+    names: transistor -> its column of vt_shift, V, and beta_factor, (chips, transistors); others do not deviate.
+    """
+    chips = len(vt_shift)
+    shift = np.concatenate([vt_shift, np.zeros((chips, 1))], axis=1)  # the last column is of the others
+    factor = np.concatenate([beta_factor, np.ones((chips, 1))], axis=1)
+    three_terminal = np.zeros((chips, len(circuit.three_terminal), 4))
+    four_terminal = np.zeros((chips, len(circuit.four_terminal), 2))
+    lower, upper = (_columns([one.parts[end] for one in circuit.three_terminal], names) for end in (0, -1))
+    three_terminal[..., 0], three_terminal[..., 1] = shift[:, lower], np.log(factor[:, lower])
+    three_terminal[..., 2] = shift[:, upper] - shift[:, lower]  # 0 for a single transistor, which is its own upper one
+    three_terminal[..., 3] = np.log(factor[:, upper] / factor[:, lower])
+    own = _columns([one.parts[0] for one in circuit.four_terminal], names)
+    four_terminal[..., 0], four_terminal[..., 1] = shift[:, own], factor[:, own]
+    return three_terminal.reshape(chips, -1), four_terminal.reshape(chips, -1)
+
+
+def _columns(devices: Sequence[str], names: Mapping[str, int]) -> NDArray[np.int64]:
+    return np.array([names.get(name, -1) for name in devices], dtype=np.int64)
 
 
 def _source_breakpoints(

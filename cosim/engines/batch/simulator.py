@@ -29,12 +29,20 @@ from cosim.engines.batch.circuit import (
 )
 from cosim.engines.batch.device_fit import FORMAT, device_tables
 from cosim.engines.batch.lanes import LANES, aligned_zeros
-from cosim.engines.batch.operating_point import ACCURACY, BenchTile, OperatingPoint, new_tile, operating_points
+from cosim.engines.batch.operating_point import (
+    ACCURACY,
+    BenchTile,
+    OperatingPoint,
+    chip_operating_points,
+    new_tile,
+    operating_points,
+)
 from cosim.engines.batch.transient import advance_transient
 from cosim.engines.batch.transient_noise import add_noise_sources, advance_noisy_transient, begin_noise, noise_state
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
 from cosim.engines.table import NGSPICE, check_numba, simulator_named
 from cosim.technology.types import Technology
+from cosim.variation.draws import Chip
 
 Array = NDArray[np.float64]
 REVISION = 8  # raised whenever the same bench comes out differently
@@ -69,18 +77,18 @@ TransientRunner = Callable[
 def solve_benches(
     circuit: AssembledCircuit,
     benches: Sequence[Bench],
-    flat: Sequence[FlatCircuit],
-    timeout: float,
+    points: Sequence[OperatingPoint],
+    deadline: float,
     runner: TransientRunner,
 ) -> list[Waveforms | Unsupported]:
     """Simulate benches of one circuit and return for each its waveforms, or the reason why it has none.
 
-    A bench has none where no step converged, or where a net left the range of the tables. flat: the benches' flat
-    circuits. Raises SimulationTimeout after `timeout` seconds of processor time, Unsupported for a probe that the
-    circuit does not have.
+    A bench has none where no step converged, or where a net left the range of the tables. points: where each begins;
+    deadline: by `time.thread_time`. Raises SimulationTimeout after it, Unsupported for a probe that the circuit does
+    not have.
     """
-    deadline, probes = thread_time() + timeout, benches[0].probes or net_probes(circuit)
-    results = runner(circuit, benches, probes, operating_points(circuit, benches, flat), deadline)
+    probes = benches[0].probes or net_probes(circuit)
+    results = runner(circuit, benches, probes, points, deadline)
     return [
         unsupported_reason(circuit, result, bench)
         or Waveforms(result.time, dict(zip(probes, result.probes, strict=True)))
@@ -247,9 +255,31 @@ class BatchSimulator:
         timeout: seconds of processor time for all. Raises MissingToolError where tables must be measured and ngspice is
         missing.
         """
+        return self._solved(benches, lambda circuit, flat: operating_points(circuit, benches, flat), timeout)
+
+    def run_chips(self, bench: Bench, chips: Sequence[Chip], timeout: float) -> list[Waveforms | Failure]:
+        """Simulate a bench on drawn chips side by side and return its waveforms on each, or why there are none.
+
+        The transistors of the chips deviate; supply and temperature are the bench's. timeout: seconds of processor time
+        for all. Raises MissingToolError where tables must be measured and ngspice is missing.
+        """
+
+        def begun(circuit: AssembledCircuit, flat: Sequence[FlatCircuit]) -> list[OperatingPoint]:
+            return chip_operating_points(circuit, bench, flat[0], chips)
+
+        return self._solved([bench] * len(chips), begun, timeout)
+
+    def _solved(
+        self,
+        benches: Sequence[Bench],
+        begun: Callable[[AssembledCircuit, Sequence[FlatCircuit]], list[OperatingPoint]],
+        timeout: float,
+    ) -> list[Waveforms | Failure]:
+        """Simulate benches from the operating points that `begun` returns; see `run_all`."""
+        deadline = thread_time() + timeout
         try:
             circuit, flat = assemble_benches(benches)
-            found = solve_benches(circuit, benches, flat, timeout, self.runner)
+            found = solve_benches(circuit, benches, begun(circuit, flat), deadline, self.runner)
         except Unsupported as reason:
             found = [reason for _ in benches]
         except SimulationTimeout:
@@ -285,7 +315,9 @@ def assemble_benches(benches: Sequence[Bench]) -> tuple[AssembledCircuit, list[F
 
     Raises Unsupported where there is no model, MissingToolError where tables must be measured without ngspice.
     """
-    flat = [flatten(bench.circuit) for bench in benches]
+    flat: list[FlatCircuit] = []
+    for k, bench in enumerate(benches):
+        flat.append(flat[-1] if k and bench is benches[k - 1] else flatten(bench.circuit))
     if (noise := benches[0].noise) is not None:
         flat = add_noise_sources(flat, noise)
     return _assembled(benches[0], flat), flat
@@ -314,6 +346,8 @@ def _distinct(flat: Iterable[FlatCircuit]) -> list[FlatCircuit]:
     """Return the circuits that differ from the one before in more than the values of sources."""
     found: list[FlatCircuit] = []
     for one in flat:
+        if found and one is found[-1]:
+            continue
         if not found or one.shared is not found[-1].shared or _names(one) != _names(found[-1]):
             found.append(one)
     return found

@@ -17,13 +17,12 @@ from cosim.verbs.datasheet.statistics import (
     audit_of,
     causes_of,
     column_of,
-    drawn_numbers,
     named_values,
     spread_of,
     worst_chip,
     yield_of,
 )
-from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, chip_bench
+from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, chip_bench, draw_study_chips
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def summarize_datasheet(
         raise SimulationError(
             f"all {len(chips)} chips were lost; the first: {chips[0].reason}; give a longer --timeout"
         )
-    names, normal = drawn_numbers(study, [one.chip for one in kept])
+    sources = draw_study_chips(study, [one.chip for one in kept])
     both = [(chips[one.chip], one) for one in again if chips[one.chip].simulator is None]
     under, drawn, own, audited = (
         [named_values(sheet, one) for one in some]
@@ -91,7 +90,7 @@ def summarize_datasheet(
     lines: list[MeasuredLine] = []
     for one in sheet.measures:
         values = [chip[one.name] for chip in drawn]
-        spread = spread_of(one, values, causes_of(names, normal, values))
+        spread = spread_of(one, values, causes_of(sources.names, sources.normal, values))
         ours, theirs = ([chip[one.name] for chip in some] for some in (own, audited))
         audit = audit_of(ours, theirs, spread.sigma) if again else None
         lines.append(MeasuredLine(one, column_of(one, [each[one.name] for each in under]), spread, audit))

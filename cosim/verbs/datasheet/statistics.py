@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cosim.results.intervals import CONFIDENCE, Interval, IntervalEnds, interval, mean_interval
 from cosim.verbs.datasheet.sheet import Datasheet, SheetMeasure
-from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, draw_deviations
+from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, draw_study_chips
 
 Array = NDArray[np.float64]
 _STILL = 1e-9  # of the largest value: what differs by less does not vary
@@ -152,17 +152,11 @@ def sigma_interval(sigma: float, count: int, confidence: float = CONFIDENCE) -> 
 
 def chips_for_causes(study: DatasheetStudy) -> int:
     """Return how many chips with a value the causes of a spread need at least."""
-    return _needed(len(draw_deviations(study, 0).names))
+    return _needed(len(draw_study_chips(study, [0]).names))
 
 
 def _needed(numbers: int) -> int:
     return 2 * numbers + SPARE
-
-
-def drawn_numbers(study: DatasheetStudy, numbers: Sequence[int]) -> tuple[tuple[str, ...], Array]:
-    """Return what the drawn numbers of chips stand for, and the numbers, (chips, numbers), normal with sigma 1."""
-    drawn = [draw_deviations(study, number) for number in numbers]
-    return drawn[0].names, np.stack([one.normal for one in drawn])
 
 
 def causes_of(names: Sequence[str], normal: Array, values: Sequence[float | None]) -> SpreadCauses | None:

@@ -21,12 +21,12 @@ from cosim.circuit.bench import PRECISE, Bench, Tolerances, Tran
 from cosim.circuit.elements import Circuit
 from cosim.circuit.measures import evaluate_measures, probes_of
 from cosim.circuit.spice import Netlist
-from cosim.engines.chip import vary
-from cosim.engines.engine import Batched, Failure, FailureKind, Waveforms
+from cosim.engines.chip import drawn_values, vary
+from cosim.engines.engine import ChipBatched, Failure, FailureKind, Waveforms
 from cosim.engines.simulation.workers import WorkerPool, run_tasks
 from cosim.engines.table import NGSPICE, engine_entry, simulator_named
 from cosim.technology.types import Technology
-from cosim.variation.draws import VariationPlan, VaryingDevice, draw_chip, single, varying_devices
+from cosim.variation.draws import Chip, VariationPlan, VaryingDevice, draw_chips, single, varying_devices
 from cosim.verbs.datasheet.sheet import Datasheet, DatasheetCondition
 from cosim.verbs.montecarlo.execute import Chunk
 
@@ -61,17 +61,15 @@ class DatasheetChip:
 
 
 @dataclass(frozen=True)
-class DrawnDeviations:
-    """The deviations of a drawn chip, as standard normal numbers and as what they do to each transistor.
+class DrawnChips:
+    """Drawn chips of a datasheet, and the standard normal numbers from which they were drawn.
 
-    names: what each number stands for: a transistor, or the process of n or p devices; normal: (numbers,); vt_shift: V,
-    beta_factor: (devices,).
+    names: what each number stands for: a transistor, or the process of n or p devices; normal: (chips, numbers).
     """
 
+    chips: tuple[Chip, ...]
     names: tuple[str, ...]
     normal: Array
-    vt_shift: Array
-    beta_factor: Array
 
 
 @dataclass(frozen=True)
@@ -111,31 +109,29 @@ def _of_kind(plan: VariationPlan, kind: str) -> VariationPlan:
     return replace(plan, kind="local" if kind == "local" else "global")
 
 
-def draw_deviations(study: DatasheetStudy, number: int) -> DrawnDeviations:
-    """Draw the deviations of the chip with the given number; supply and temperature are those of the condition."""
-    count, technology = len(study.devices), study.technology
-    names, normal = list[str](), list[Array]()
-    shift, factor = np.zeros(count), np.ones(count)
-    kinds = KINDS[study.variation]
+def draw_study_chips(study: DatasheetStudy, numbers: Sequence[int]) -> DrawnChips:
+    """Draw the chips with the given numbers, at least one; supply and temperature are those of the condition."""
+    kinds, devices, technology = KINDS[study.variation], study.devices, study.technology
+    drawn = {kind: draw_chips(devices, technology, _of_kind(study.plan, kind), numbers) for kind in kinds}
+    shifts = {kind: np.stack([one.vt_shift for one in chips]) for kind, chips in drawn.items()}
+    chips = drawn[kinds[0]]
+    names, normal = list[str](), [np.zeros((len(numbers), 0))]
     if "local" in kinds:
-        chip = draw_chip(study.devices, technology, _of_kind(study.plan, "local"), number)
-        sigmas = np.array([[one.sigma_vt, one.sigma_beta] for one in study.devices]).reshape(count, 2)
-        shift, factor = chip.vt_shift, chip.beta_factor
-        normal += [
-            chip.vt_shift / sigmas[:, 0],
-            np.log(chip.beta_factor) / np.where(sigmas[:, 1] > 0, sigmas[:, 1], 1.0),
-        ]
-        names += 2 * [_written(one.name) for one in study.devices]
+        sigmas = np.array([[one.sigma_vt, one.sigma_beta] for one in devices]).reshape(len(devices), 2)
+        logs = np.log(np.stack([one.beta_factor for one in chips]))
+        normal += [shifts["local"] / sigmas[:, 0], logs / np.where(sigmas[:, 1] > 0, sigmas[:, 1], 1.0)]
+        names += 2 * [_written(one.name) for one in devices]
     if "global" in kinds:
-        common = draw_chip(study.devices, technology, _of_kind(study.plan, "global"), number)
-        shift = single(shift + common.vt_shift)
         spreads = {"n": technology.nfet.spread_vt, "p": technology.pfet.spread_vt}
         for polarity, spread in spreads.items():
-            own = [k for k, one in enumerate(study.devices) if one.polarity == polarity]
+            own = [k for k, one in enumerate(devices) if one.polarity == polarity]
             if own:
                 names.append(f"process of {polarity} devices")
-                normal.append(common.vt_shift[own[:1]] / spread)
-    return DrawnDeviations(tuple(names), np.concatenate([np.zeros(0), *normal]), shift, factor)
+                normal.append(shifts["global"][:, own[:1]] / spread)
+    if len(kinds) > 1:
+        both = single(shifts["local"] + shifts["global"])
+        chips = [replace(one, vt_shift=shift) for one, shift in zip(chips, both, strict=True)]
+    return DrawnChips(tuple(chips), tuple(names), np.concatenate(normal, axis=1))
 
 
 def _written(name: str) -> str:
@@ -146,10 +142,8 @@ def _written(name: str) -> str:
 
 def chip_bench(study: DatasheetStudy, number: int, engine: str) -> Bench:
     """Return the bench of a chip, with the accuracy that a datasheet needs of the engine."""
-    drawn = draw_deviations(study, number)
-    pairs = zip(drawn.vt_shift.tolist(), drawn.beta_factor.tolist(), strict=True)
-    by_name = dict(zip((one.name for one in study.devices), pairs, strict=True))
-    return datasheet_bench(vary(study.circuit, by_name), study.technology, study.netlist, engine)
+    (chip,) = draw_study_chips(study, [number]).chips
+    return datasheet_bench(vary(study.circuit, drawn_values(chip)), study.technology, study.netlist, engine)
 
 
 def datasheet_bench(circuit: Circuit, technology: Technology, netlist: Netlist, engine: str) -> Bench:
@@ -169,12 +163,13 @@ def run_condition(condition: DatasheetCondition, timeout: float) -> DatasheetChi
 def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> list[DatasheetChip]:
     """Simulate chips in an engine and return their records; what the batched engine cannot run, ngspice does."""
     simulator, netlist = simulator_named(engine), study.netlist
-    benches = [chip_bench(study, number, engine) for number in numbers]
-    if not isinstance(simulator, Batched):
+    if not isinstance(simulator, ChipBatched):
         run = _run_ngspice if engine == NGSPICE else simulator.run
-        return [_record(k, netlist, run(bench, study.timeout)) for k, bench in zip(numbers, benches, strict=True)]
+        return [_record(k, netlist, run(chip_bench(study, k, engine), study.timeout)) for k in numbers]
     found: list[DatasheetChip] = []
-    outcomes = simulator.run_all(benches, study.timeout * len(benches))
+    nominal = datasheet_bench(study.circuit, study.technology, netlist, engine)
+    chips = draw_study_chips(study, numbers).chips
+    outcomes = simulator.run_chips(nominal, chips, study.timeout * len(chips))
     for number, outcome in zip(numbers, outcomes, strict=True):
         if isinstance(outcome, Failure) and outcome.kind is FailureKind.UNSUPPORTED:
             again = _run_ngspice(chip_bench(study, number, NGSPICE), study.timeout)

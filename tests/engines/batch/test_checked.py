@@ -68,16 +68,18 @@ def test_an_access_beyond_an_array_is_found(tmp_path):
 def test_a_planted_violation_is_found_in_the_engine(technology):
     """A net whose row is not there: the evaluation would read, and the residual write, behind their arrays."""
     from cosim.engines.batch.compiled import CHECKED
+    from cosim.engines.batch.operating_point import operating_points
     from cosim.engines.batch.simulator import assemble_benches, run_transients, solve_benches
 
     elements = Source("i", "i", "0", "a", 1e-12), Capacitor("c", "a", "0", 1e-12), Source("v", "v", "b", "0", 1.0)
     bench = Bench(Circuit("planted", (), elements), technology, Tran(1e-3, 1e-2), (Voltage("b"),))
     circuit, flat = assemble_benches([bench])
     limit = math.inf  # kernels are compiled by the first call
-    solve_benches(circuit, [bench], flat, limit, run_transients)
+    points = operating_points(circuit, [bench], flat)
+    solve_benches(circuit, [bench], points, limit, run_transients)
     row = np.where(circuit.arrays.row == 0, circuit.nets.unknowns + 5, circuit.arrays.row)
     planted = replace(circuit, arrays=circuit.arrays._replace(row=row))
     if not CHECKED:
         pytest.skip("kernels are not checked: make test-checked")
     with pytest.raises(IndexError, match="index is out of bounds"):
-        solve_benches(planted, [bench], flat, limit, run_transients)
+        solve_benches(planted, [bench], operating_points(planted, [bench], flat), limit, run_transients)

@@ -72,9 +72,9 @@ def test_a_chip_without_an_operating_point_at_once_is_led_to_it(digits, monkeypa
     run, solve, seen = Run(engine="batch", jobs=0, chip=chip), operating_point._solve_from, []
     direct = infer("batch", (design, few), run)
 
-    def lost_at_first(circuit, bench, clamps, begun, starts):
+    def lost_at_first(tile, bench, begun, starts):
         seen.append((starts is None, max(float(np.abs(one[1]).max()) for one in begun)))
-        found = solve(circuit, bench, clamps, begun, starts)
+        found = solve(tile, bench, begun, starts)
         return [(x, charge, False) for x, charge, _ in found] if len(seen) == 1 else found
 
     monkeypatch.setattr(operating_point, "_solve_from", lost_at_first)
