@@ -16,6 +16,7 @@ the tests compare with.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 import numpy as np
@@ -88,16 +89,16 @@ class Crossing:
     def moment(self, time: Array, waves: Probes) -> float:
         """Return when the crossing happens, s, nan if it never does; time: of the points, (points,), s."""
         level = self.level.of(waves) if isinstance(self.level, Signal) else self.level
-        counted = time >= self.after
-        distance, time = (self.signal.of(waves) - level)[counted], time[counted]
-        if len(time) < 2:
-            return np.nan
-        now, following = distance[:-1], distance[1:]
-        rise, fall = (
-            (now < 0) & (following >= 0),
-            (now > 0) & (following <= 0),
-        )  # who leaves the level has crossed before
-        places = np.flatnonzero({"rise": rise, "fall": fall, "cross": rise | fall}[self.count])
+        begin = int(np.searchsorted(time, self.after))
+        distance, time = (self.signal.of(waves) - level)[begin:], time[begin:]
+        crossed = np.zeros(max(len(time) - 1, 0), np.bool_)  # who leaves the level has crossed before
+        if self.count != "fall":
+            below = distance < 0
+            crossed |= below[:-1] & ~below[1:]
+        if self.count != "rise":
+            above = distance > 0
+            crossed |= above[:-1] & ~above[1:]
+        places = crossed.nonzero()[0]
         if len(places) < max(self.number, 1):
             return np.nan
         k = int(places[self.number - 1])
@@ -204,10 +205,10 @@ class Formula:
 
     def value(self, measured: Mapping[str, float]) -> float:
         """Return the expression's value with these values of measures; nan where one is missing, or it has none."""
-        texts = {name: repr(value) for name, value in self.parameters}
-        texts |= {name: repr(value) for name, value in measured.items() if np.isfinite(value)}
+        known = Parameters({})
+        known.values |= dict(self.parameters) | {name: value for name, value in measured.items() if isfinite(value)}
         try:
-            return Parameters(texts).evaluate(self.text)
+            return known.evaluate(self.text)
         except InputError:
             return np.nan
 

@@ -186,15 +186,16 @@ def draw_chips(
 def uniforms(plan: VariationPlan, number: int, names: tuple[str, ...]) -> Array:
     """Draw one uniform number in (0, 1) for each name, (names,), on the chip with the given number."""
     if plan.sampling == "random":
-        return np.array([_hashed(f"{plan.seed} {number} {name}") for name in names])
+        return _hashed(f"{plan.seed} {number} ", names)
     size = -(-plan.chips // plan.replicates)
     replicate, row = divmod(number, size)
     return _cube(plan.sampling, plan.seed, replicate, size, names)[row]
 
 
-def _hashed(text: str) -> float:
-    whole = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
-    return ((whole >> 11) + 0.5) / 2**53
+def _hashed(prefix: str, names: Sequence[str]) -> Array:
+    """Return a uniform number in (0, 1) for each name, (names,), from the hash of the prefix and the name."""
+    digests = [blake2b(f"{prefix}{name}".encode(), digest_size=8).digest() for name in names]
+    return ((np.frombuffer(b"".join(digests), ">u8") >> 11) + 0.5) / 2**53
 
 
 @lru_cache(maxsize=4)

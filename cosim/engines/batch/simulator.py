@@ -141,9 +141,10 @@ def advance_benches(
             advance_transient(s, p, v, m, saved, tile.has_deviations, bool(waiting))
         else:
             advance_noisy_transient(s, p, v, m, noise, saved, tile.has_deviations, bool(waiting))
+        rows, status = m.clock[SAVED_ROWS].astype(np.int64).tolist(), m.clock[STATUS].tolist()
         for lane, k in list(bench_in.items()):
-            parts[k].append(copy_rows(saved, lane, int(m.clock[SAVED_ROWS, lane])))
-            if m.clock[STATUS, lane] != RUNNING:
+            parts[k].append(copy_rows(saved, lane, rows[lane]))
+            if status[lane] != RUNNING:
                 found[k] = transient_result(m, lane, parts[k])
                 del bench_in[lane]
         if thread_time() > deadline:
@@ -158,7 +159,7 @@ def copy_rows(saved: ProbeBuffer, lane: int, count: int) -> tuple[Array, Array]:
 
 def transient_result(state: TransientState, lane: int, parts: Sequence[tuple[Array, Array]]) -> TransientResult:
     """Return the result of a bench that has ended in a simulated lane; parts: what `copy_rows` returned, in order."""
-    time, probes = (np.concatenate(some, axis=-1) for some in zip(*parts, strict=True))
+    time, probes = parts[0] if len(parts) == 1 else (np.concatenate(some, axis=-1) for some in zip(*parts, strict=True))
     failed = bool(state.clock[STATUS, lane] == FAILED)
     return TransientResult(time, probes, state.low[:, lane].copy(), state.high[:, lane].copy(), failed)
 
