@@ -32,16 +32,17 @@ SweptValue = tuple[float, float | None]
 def conditions_csv(sheet: Datasheet, records: Sequence[DatasheetChip]) -> str:
     """Return the text of a .csv file with every condition of a datasheet and its measures, and why one has none.
 
-    records: of the conditions, in their order.
+    records: of the conditions, in their order. A measure with the name of a condition, such as corner, is the column
+    `measure corner`.
     """
-    names = [name for name, _ in sheet.nominal.parameters]
+    given_names = ["corner", *axes_of(sheet.nominal)]
     rows: list[list[object]] = []
     for there, record in zip(sheet.conditions, records, strict=True):
         given = [there.technology.corner, *axes_of(there).values()]
         values = [*given, *named_values(sheet, record).values(), record.reason]
         rows.append(["" if value is None else value for value in values])
-    measures = [one.name for one in sheet.measures]
-    return format_csv(["corner", "celsius", "supply", *names, *measures, "reason"], rows, 9)
+    measures = [f"measure {one.name}" if one.name in given_names else one.name for one in sheet.measures]
+    return format_csv([*given_names, *measures, "reason"], rows, 9)
 
 
 def axes_of(condition: DatasheetCondition) -> dict[str, float | None]:

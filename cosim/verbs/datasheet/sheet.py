@@ -167,11 +167,6 @@ def read_sheet(path: Path, pdk_root: Path | None = None) -> Datasheet:
     conditions = tuple(_conditions(file, technology, path))
     measures = tuple(_measure(one, f"{where}: measures.{one.name}") for one in file.measures)
     _check_measures(measures, [one.name for one in conditions[0].netlist.measures], where)
-    columns = ("corner", "celsius", "supply", *(name for name, _ in conditions[0].parameters))
-    if twice := next((one.name for one in measures if one.name in columns), None):
-        raise InputError(
-            f"{where}: measures.{twice}: datasheet_conditions.csv has a column of this name already; rename the measure"
-        )
     return Datasheet(path.stem, measures, conditions)
 
 

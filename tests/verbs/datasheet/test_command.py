@@ -6,13 +6,14 @@ import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 import cosim
 from cosim.base.quantities import u_t
 from cosim.results.page import WIDTH
-from cosim.verbs.datasheet.axes import draw_sweep, swept_points
+from cosim.verbs.datasheet.axes import conditions_csv, draw_sweep, swept_points
 from cosim.verbs.datasheet.sheet import read_sheet
 from cosim.verbs.datasheet.study import DatasheetChip
 
@@ -182,6 +183,9 @@ def test_what_is_drawn_over_an_axis(tmp_path):
     records = [DatasheetChip(0, (None, float(k), None)) for k in range(len(sheet.conditions))]
     ((name, measure, points),) = swept_points(sheet, records)
     assert (name, measure.name, points) == ("bias", "ratio", [(1e-9, 2.0), (2e-9, 0.0), (1e-7, 1.0)])
+    renamed = replace(sheet.conditions[0], parameters=(("ratio", 2e-9),))  # a measure has the name of a parameter
+    table = conditions_csv(replace(sheet, conditions=(renamed,)), records[:1])
+    assert table == "corner,celsius,supply,ratio,measure ratio,reason\ntt,27,1.8,2e-09,0,\n"
     axis = draw_sweep(measure, name, [*points, (2e-7, None)]).axes[0]
     assert axis.get_xlabel() == "bias (n)" and axis.get_xscale() == "log"
     assert axis.lines[0].get_xdata().tolist() == pytest.approx([1.0, 2.0, 100.0, 200.0])
