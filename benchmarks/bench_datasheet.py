@@ -2,10 +2,17 @@
 
     python benchmarks/bench_datasheet.py                1,000 chips of each circuit, 100 of them also in ngspice
     python benchmarks/bench_datasheet.py ota ring       only these, of netlists/public
+    python benchmarks/bench_datasheet.py noise          the noise of two of them, see below
 
 For each measure of a sheet: mean and sigma of both engines with their 95 % intervals, all over sigma the largest and
 the rms difference on the same chips and its mean; then the processor time for a chip of both, one process each. Device
 tables are measured before the clock starts, and the first chip is run. ngspice reads the deck of every chip.
+
+noise: 3,000 runs without mismatch against closed forms. A follower of one stage has the output noise 2 n th kT/C: n is
+the slope I / (g_m U_T) of its pair, th the mean thermal part of its four transistors (cosim.technology.noise). th is 1
+with shot noise, which ngspice runs with a `trnoise` source for each transistor. A stage of a ring oscillator has
+sigma_td^2 = S t_d / (2 I^2) + kT C / I^2 (A. A. Abidi, IEEE J. Solid-State Circuits 41 (2006) 1803), with the shot
+noise S = 2 q I; its delay t_d = C V / (2 I) is a tenth of the period, and I is the current from the supply.
 """
 
 import sys
@@ -13,20 +20,45 @@ from dataclasses import replace
 from pathlib import Path
 from time import process_time
 
+import numpy as np
+from numpy.typing import NDArray
 from smoke import shrink
 
+from cosim.base.quantities import Q_ELECTRON
+from cosim.circuit.bench import PRECISE, Voltage
 from cosim.circuit.dialects.ngspice import format_bench
+from cosim.circuit.spice import read_netlist
+from cosim.engines.engine import Failure
 from cosim.engines.ngspice import process
 from cosim.engines.processor import processor_time
+from cosim.technology.catalog import load_technology
 from cosim.variation.draws import VariationPlan
-from cosim.verbs.datasheet.sheet import SheetMeasure, read_sheet
+from cosim.verbs.datasheet.noise import run_noise
+from cosim.verbs.datasheet.sheet import Datasheet, DatasheetCondition, SheetMeasure, read_sheet
 from cosim.verbs.datasheet.statistics import audit_of, named_values, spread_of
-from cosim.verbs.datasheet.study import DatasheetStudy, chip_bench, datasheet_study, run_chips
+from cosim.verbs.datasheet.study import DatasheetStudy, chip_bench, datasheet_bench, datasheet_study, run_chips
 
+Array = NDArray[np.float64]
 FOLDER = Path(__file__).resolve().parents[1] / "netlists" / "public"
 CIRCUITS = ("ota", "strongarm", "ring", "dpi", "wta", "sram")
 CHIPS, IN_NGSPICE, CHUNK = 1000, 100, 64
+NOISE_RUNS, NOISE_IN_NGSPICE = 3000, 1000
 TIMEOUT = 600.0
+# Of the follower: I / (g_m U_T) of its pair, that of its pair and of its mirror over that in weak inversion, and the
+# nets and currents of its transistors, all by ngspice at the operating point.
+SLOPE, INVERSION = 1.41, (1.092, 1.242)
+SHOT = {
+    "m1": ("x tail", 4.92e-9),
+    "m2": ("out tail", 4.94e-9),
+    "m3": ("x 0", 4.92e-9),
+    "m4": ("out 0", 4.94e-9),
+    "m5": ("tail 0", 9.85e-9),
+    "m6": ("b 0", 10e-9),
+}
+RING_MEASURES = """.meas tran drawn avg i(vdd) from=2m to=5.3138m
+.meas tran period trig v(n5) val='supply/2' rise=2 targ v(n5) val='supply/2' rise=3
+.end
+"""
 
 
 def timed_ngspice(study: DatasheetStudy, numbers: range) -> float:
@@ -88,11 +120,75 @@ def compare(name: str) -> None:
     )
 
 
+def noise_study(name: str, *changes: tuple[str, str]) -> DatasheetStudy:
+    """Return the study of a public circuit whose netlist's text is changed."""
+    technology, text = load_technology("generic180"), (FOLDER / f"{name}.sp").read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    there = DatasheetCondition(technology, None, (), read_netlist(text, name, technology))
+    plan = VariationPlan("local", 0, 1)
+    return datasheet_study(Datasheet(name, (), (there,)), "local", plan, "batch", TIMEOUT)
+
+
+def noisy(study: DatasheetStudy) -> dict[str, Array]:
+    """Return measure -> value of each of NOISE_RUNS runs with noise."""
+    runs = run_noise(study, NOISE_RUNS, 1, lambda done, total: None)
+    return dict(zip(study.names, np.array([one.values for one in runs], dtype=np.float64).T, strict=True))
+
+
+def shot_noise_in_ngspice(study: DatasheetStudy) -> Array:
+    """Return the follower's output at the end of NOISE_IN_NGSPICE runs, V, with a source of shot noise a transistor."""
+    bench = datasheet_bench(study.circuit, study.technology, study.netlist, "ngspice")
+    step = bench.transient.step / 4
+    run = replace(bench.transient, step=step)
+    title, _, rest = format_bench(replace(bench, analysis=run, probes=(Voltage("out"),), tolerances=PRECISE)).partition(
+        "\n"
+    )
+    sources = [
+        f"in{name} {nets} dc 0 trnoise({np.sqrt(Q_ELECTRON * ampere / step):.6g} {step:.6g} 0 0)"
+        for name, (nets, ampere) in SHOT.items()
+    ]
+    found: list[float] = []
+    for seed in range(NOISE_IN_NGSPICE):
+        deck = "\n".join([title, f".options seed={seed + 1}", *sources, rest])
+        vectors = process.run_deck(deck, TIMEOUT)
+        assert not isinstance(vectors, Failure), vectors
+        found.append(float(np.real(vectors["out"][-1])))
+    return np.array(found)
+
+
+def noise() -> None:
+    study = noise_study("ota", (".tran 1u 10u", ".tran 1u 40u"), ("at=10u", "at=39.9u"))  # six time constants
+    thermal = [(4 / 3 * c - 1 / 3) / c**2 for c in INVERSION]
+    shot = SLOPE * 2.0
+    u_t = study.technology.thermal_voltage
+    unit = np.sqrt(Q_ELECTRON * u_t / 1e-12)
+    for what, values, theory in (
+        ("batch", noisy(study)["offset"], shot * sum(thermal) / len(thermal)),
+        ("shot noise in ngspice", shot_noise_in_ngspice(study), shot),
+    ):
+        spread = 1 / np.sqrt(2 * len(values))
+        print(
+            f"follower, {what}: sigma {values.std(ddof=1) / unit:.3f} sqrt(kT/C) +- {100 * spread:.1f} %, by formula "
+            f"{np.sqrt(theory):.3f}"
+        )
+    values = noisy(noise_study("ring", (".end\n", RING_MEASURES)))
+    period, current = values["period"], -float(values["drawn"].mean())
+    delay = float(period.mean()) / 10
+    by_formula = np.sqrt(10 * Q_ELECTRON * delay / current * (1 + 2 * u_t / 0.5))
+    sigma, spread = 1e6 * period.std(ddof=1), 100 / np.sqrt(2 * len(period))
+    print(f"ring: sigma of a period {sigma:.3f} us +- {spread:.1f} %, by formula {1e6 * by_formula:.3f}")
+
+
 def main() -> None:
     for name in sys.argv[1:] or CIRCUITS:
-        compare(name)
+        if name == "noise":
+            noise()
+        else:
+            compare(name)
 
 
 if __name__ == "__main__":
-    shrink(globals(), "ota", CHIPS=4, IN_NGSPICE=2)
+    shrink(globals(), "ota", "noise", CHIPS=4, IN_NGSPICE=2, NOISE_RUNS=3, NOISE_IN_NGSPICE=2)
     main()

@@ -72,6 +72,7 @@ JOBS = Bounds(1, 1024)
 CHIPS = Bounds(1, 1_000_000)
 SAMPLES = Bounds(1, 1_000_000)
 AUDIT = Bounds(0, 1_000_000)  # samples
+NOISE_RUNS = Bounds(0, 1_000_000)
 NUMBER = Bounds(0, 100_000_000)  # of a sample, a frame, a chip: whether there is one of this number is asked later
 TIMEOUT = Bounds(0, 1e6, "s", open_low=True)
 SEQUENCES = Bounds(1, 1000)

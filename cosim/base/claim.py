@@ -42,7 +42,7 @@ _RESULTS = {
     "characterize": "inferences failed *_*C_*V.png",
     "compare": f"{_COMPARED} pvt.json pvt.npz pvt.png partitions.json",
     "compile": _NETLIST,
-    "datasheet": "run.json chips.jsonl datasheet_chips.csv datasheet_worst.sp datasheet.md",
+    "datasheet": "run.json chips.jsonl datasheet_chips.csv datasheet_conditions.csv datasheet_worst.sp datasheet.md",
     "demo": f"{_COMPARED} model.pt netlist .model.cosim",
     "diff": "diff.html diff.json",
     "explore": "explore.json explore.csv explore.png explore.svg search.json trials.jsonl transistors.jsonl "

@@ -112,13 +112,15 @@ class TransientNoise:
 
     Their one-sided density is 2 rms^2 step, up to half of 1/step. key: 64-bit seed of the numbers. sources: (net, rms
     A), currents from a net to ground. slopes: slope factors I / (g_m U_T) of n and p devices in weak inversion; if
-    given, every transistor whose source is tied to its bulk has the noise of its own current.
+    given, every transistor whose source is tied to its bulk has the noise of its own current. every: with slopes, so
+    have the other transistors; all have 4 k T g_ds as well, which counts near V_DS = 0, and resistors have 4 k T / R.
     """
 
     step: float
     key: int
     sources: tuple[tuple[str, float], ...] = ()
     slopes: tuple[float, float] | None = None
+    every: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,19 @@ one-sided. Of a transistor it is
 
     S = 2 q I thermal,   thermal = (4/3 c - 1/3) / c^2,   c = I / (g_m I_over_gm), 1 in weak inversion,
 
-with the current that it carries at the beginning of an interval of the grid (cosim.technology.noise). A number is a
-hash of the bench's key, the source and the grid point, the finaliser of SplitMix64 (G. L. Steele, D. Lea and C. H.
-Flood, OOPSLA 2014), made normal as G. E. P. Box and M. E. Muller did (Ann. Math. Statist. 29 (1958) 610): it depends on
-nothing beside the lane. Steps end at the grid's points, and keep their order of BDF there.
+with the current that it carries at the beginning of an interval of the grid (cosim.technology.noise). With `every` it
+is 2 q (I thermal + 2 U_T g_ds), which is 2 q (I_F + I_R) in weak inversion and 4 k T g_ds at V_DS = 0; I_F and I_R are
+the currents that enter at either end (C. C. Enz and E. A. Vittoz, Charge-based MOS Transistor Modeling, 2006, ch. 6;
+in strong inversion it is up to 8 % too much between the two). A resistor has 4 k T / R.
+
+A number is a hash of the bench's key, the source and the grid point, the finaliser of SplitMix64 (G. L. Steele, D. Lea
+and C. H. Flood, OOPSLA 2014), made normal as G. E. P. Box and M. E. Muller did (Ann. Math. Statist. 29 (1958) 610): it
+depends on nothing beside the lane. Steps end at the grid's points, and keep their order of BDF there.
 
 In all kernels s, p, v, m and saved are those of `transient`, and n is the noise of the tile (`NoiseState`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import cos, log, sqrt, tau
 from typing import Any, NamedTuple
 
@@ -24,13 +28,25 @@ from numpy.typing import NDArray
 
 from cosim.base.quantities import Q_ELECTRON
 from cosim.circuit.bench import TransientNoise
-from cosim.circuit.elements import GROUND, Source
-from cosim.engines.batch.arrays import BEGINS_STEP, NEXT_STEP, NOW, STEP
+from cosim.circuit.elements import GROUND, Resistor, Source
+from cosim.engines.batch.arrays import BEGINS_STEP, FOUR_TERMINAL_ROWS, NEXT_STEP, NOW, STEP
 from cosim.engines.batch.assemble import AssembledCircuit
 from cosim.engines.batch.circuit import FlatCircuit, TabulatedDevice, devices_of
-from cosim.engines.batch.compiled import cached_jit, jit
+from cosim.engines.batch.compiled import cached_jit, inlined_jit, jit
 from cosim.engines.batch.evaluate import three_terminal_current
-from cosim.engines.batch.lanes import LANES, absolute, aligned_zeros, each_lane, load, maximum, minimum, splat, store
+from cosim.engines.batch.lanes import (
+    LANES,
+    absolute,
+    aligned_zeros,
+    each_lane,
+    load,
+    maximum,
+    minimum,
+    not_less,
+    select,
+    splat,
+    store,
+)
 from cosim.engines.batch.step_control import begin_step
 from cosim.engines.batch.transient import may_continue, newton_iteration, set_sources
 
@@ -48,8 +64,9 @@ class NoiseState(NamedTuple):
 
     grid_step: s; source: index of each in `TileValues.source`, (n,); fixed_density: A^2/Hz, (n,); device_start (n + 1,)
     into device and i_over_gm: the three-terminal devices whose noise a source has, and their I / g_m in weak inversion,
-    V; key: of each lane's bench, (LANES,); interval: of the grid, in which each lane is, (LANES,); start_current,
-    end_current: at the ends of that interval, (n, LANES), A; density: (n, LANES), A^2/Hz.
+    V; four_start, four, four_i_over_gm: the same of four-terminal devices; thermal_voltage: V; every: see
+    `TransientNoise`; key: of each lane's bench, (LANES,); interval: of the grid, in which each lane is, (LANES,);
+    start_current, end_current: at the ends of that interval, (n, LANES), A; density: (n, LANES), A^2/Hz.
     """
 
     grid_step: float
@@ -58,6 +75,11 @@ class NoiseState(NamedTuple):
     device_start: NDArray[np.int64]
     device: NDArray[np.int64]
     i_over_gm: Array
+    four_start: NDArray[np.int64]
+    four: NDArray[np.int64]
+    four_i_over_gm: Array
+    thermal_voltage: float
+    every: bool
     key: NDArray[np.uint64]
     interval: NDArray[np.int64]
     start_current: Array
@@ -69,7 +91,10 @@ def add_noise_sources(flat: Sequence[FlatCircuit], noise: TransientNoise) -> lis
     """Return the circuits to simulate with a current source of 0 A added between each two nets that have noise."""
     fixed = [(net, GROUND) for net, _ in noise.sources]
     devices = devices_of(flat[0].elements) if noise.slopes else ()
-    pairs = dict.fromkeys([*fixed, *(_drain_and_source(one) for one in devices if not one.kind.four_terminal)])
+    own = [_drain_and_source(one) for one in devices if noise.every or not one.kind.four_terminal]
+    if noise.every:
+        fixed += [(one.a, one.b) for one in flat[0].shared if isinstance(one, Resistor)]
+    pairs = dict.fromkeys([*fixed, *own])
     added = tuple(Source(_source_name(pair), "i", *pair, 0.0) for pair in pairs)
     return [FlatCircuit(one.shared, (*one.sources, *added)) for one in flat]
 
@@ -87,27 +112,46 @@ def noise_state(circuit: AssembledCircuit, noise: TransientNoise, thermal_voltag
 
     circuit: with the sources of `add_noise_sources`; thermal_voltage: V.
     """
-    slopes = dict(zip("np", noise.slopes or (), strict=False))
-    own: dict[NetPair, list[int]] = {}
-    for k, device in enumerate(circuit.three_terminal if slopes else ()):
-        own.setdefault(_drain_and_source(device), []).append(k)
-    fixed = {(net, GROUND): 2 * rms**2 * noise.step for net, rms in noise.sources}
-    pairs = sorted({**fixed, **own}, key=lambda pair: circuit.source[f"i{_source_name(pair)}"])
-    lists = [own.get(pair, []) for pair in pairs]
-    devices = [k for few in lists for k in few]
-    polarities = [circuit.three_terminal[k].kind.polarity for k in devices]
+    fixed: dict[NetPair, float] = {(net, GROUND): 2 * rms**2 * noise.step for net, rms in noise.sources}
+    if noise.every:
+        names, arrays = circuit.nets.names, circuit.arrays
+        for (a, b), siemens in zip(arrays.resistors.tolist(), arrays.conductance.tolist(), strict=True):
+            pair = names[a], names[b]
+            fixed[pair] = fixed.get(pair, 0.0) + 4 * Q_ELECTRON * thermal_voltage * siemens
+    three, four = (circuit.three_terminal, circuit.four_terminal if noise.every else ()) if noise.slopes else ((), ())
+    pairs = sorted(
+        {*fixed, *map(_drain_and_source, (*three, *four))}, key=lambda pair: circuit.source[f"i{_source_name(pair)}"]
+    )
+    i_over_gm = {kind: slope * thermal_voltage for kind, slope in zip("np", noise.slopes or (), strict=False)}
     return NoiseState(
-        grid_step=noise.step,
-        source=np.array([circuit.source[f"i{_source_name(pair)}"] for pair in pairs], dtype=np.int64),
-        fixed_density=np.array([fixed.get(pair, 0.0) for pair in pairs]),
-        device_start=np.cumsum([0, *map(len, lists)], dtype=np.int64),
-        device=np.array(devices, dtype=np.int64),
-        i_over_gm=np.array([slopes[polarity] * thermal_voltage for polarity in polarities], dtype=np.float64),
+        noise.step,
+        np.array([circuit.source[f"i{_source_name(pair)}"] for pair in pairs], dtype=np.int64),
+        np.array([fixed.get(pair, 0.0) for pair in pairs]),
+        *_by_pair(three, pairs, i_over_gm),
+        *_by_pair(four, pairs, i_over_gm),
+        thermal_voltage=thermal_voltage,
+        every=noise.every,
         key=np.zeros(LANES, dtype=np.uint64),
         interval=np.zeros(LANES, dtype=np.int64),
         start_current=aligned_zeros(len(pairs)),
         end_current=aligned_zeros(len(pairs)),
         density=aligned_zeros(len(pairs)),
+    )
+
+
+def _by_pair(
+    devices: Sequence[TabulatedDevice], pairs: Sequence[NetPair], i_over_gm: Mapping[str, float]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    """Return where the devices of each pair of nets begin, the devices' numbers in that order, and their I / g_m, V."""
+    own: dict[NetPair, list[int]] = {}
+    for k, device in enumerate(devices):
+        own.setdefault(_drain_and_source(device), []).append(k)
+    lists = [own.get(pair, []) for pair in pairs]
+    numbers = [k for few in lists for k in few]
+    return (
+        np.cumsum([0, *map(len, lists)], dtype=np.int64),
+        np.array(numbers, dtype=np.int64),
+        np.array([i_over_gm[devices[k].kind.polarity] for k in numbers], dtype=np.float64),
     )
 
 
@@ -157,13 +201,39 @@ def _set_densities(s: Any, v: Any, n: Any) -> None:
         total = splat(n.fixed_density[k])
         for e in range(n.device_start[k], n.device_start[k + 1]):
             device = n.device[e]
-            current = absolute(three_terminal_current(s, v, device))
-            gm = load(v.three_terminal_tangent, 3 * device + 1)
-            inverted = maximum(absolute(gm * splat(n.i_over_gm[e])), splat(1e-24))
-            slope = minimum(maximum(current / inverted, splat(1.0)), splat(_INVERTED))
-            thermal = (slope * (4.0 / 3.0) - 1.0 / 3.0) / (slope * slope)
-            total = total + current * thermal * (2.0 * Q_ELECTRON)
+            current, gm = three_terminal_current(s, v, device), load(v.three_terminal_tangent, 3 * device + 1)
+            shot = absolute(current) * _thermal(current, gm, n.i_over_gm[e])
+            if n.every:
+                signed = select(not_less(current, splat(0.0)), shot, splat(0.0) - shot)
+                shot = _with_reverse(signed, load(v.three_terminal_tangent, 3 * device + 2), n.thermal_voltage)
+            total = total + shot * (2.0 * Q_ELECTRON)
+        for e in range(n.four_start[k], n.four_start[k + 1]):
+            device = n.four[e]
+            at, size = device * FOUR_TERMINAL_ROWS, s.four_terminal_size[device]
+            current, gm = load(v.four_terminal_tangent, at + 3), load(v.four_terminal_tangent, at + 4)
+            shot = absolute(current) * _thermal(current, gm, n.four_i_over_gm[e])
+            forward = not_less(current, splat(0.0))
+            at_source, at_drain = load(v.four_terminal_tangent, at + 5), load(v.four_terminal_tangent, at + 6)
+            higher = select(forward, at_drain, splat(0.0) - at_source)
+            total = total + _with_reverse(shot, higher, n.thermal_voltage) * (size * 2.0 * Q_ELECTRON)
         store(n.density, k, total)
+
+
+@inlined_jit
+def _thermal(current: Any, gm: Any, i_over_gm: float) -> Any:
+    """Return a device's noise density in saturation over 2 q I; i_over_gm: of it in weak inversion, V."""
+    inverted = maximum(absolute(gm * splat(i_over_gm)), splat(1e-24))
+    slope = minimum(maximum(absolute(current) / inverted, splat(1.0)), splat(_INVERTED))
+    return (slope * (4.0 / 3.0) - 1.0 / 3.0) / (slope * slope)
+
+
+@inlined_jit
+def _with_reverse(shot: Any, conductance: Any, thermal_voltage: float) -> Any:
+    """Return a device's noise density over 2 q, A, with that of the current from its other end.
+
+    shot: I thermal, negative for a current from source to drain; conductance: dI/dV of the end beyond it, S.
+    """
+    return maximum(shot + conductance * (2.0 * thermal_voltage), splat(0.0))
 
 
 @jit

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cosim.base.bounds import AREA, AUDIT, CHIPS, SEED
+from cosim.base.bounds import AREA, AUDIT, CHIPS, NOISE_RUNS, SEED
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from cosim.verbs.datasheet.sheet import Datasheet
     from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy
 
-VERB, RUN_FILE, CHIPS_FILE, TABLE_FILE, WORST_FILE, TEXT_FILE = (
-    "datasheet", "run.json", "chips.jsonl", "datasheet_chips.csv", "datasheet_worst.sp", "datasheet.md",
+VERB, RUN_FILE, CHIPS_FILE, TABLE_FILE, CONDITIONS_FILE, WORST_FILE, TEXT_FILE = (
+    "datasheet", "run.json", "chips.jsonl", "datasheet_chips.csv", "datasheet_conditions.csv", "datasheet_worst.sp",
+    "datasheet.md",
 )  # fmt: skip
 
 
@@ -51,6 +52,7 @@ class DatasheetOptions:
     )
     seed: int = option("Seed of the chips.", Integer(SEED), 0)
     area: float = option("Device area over drawn, for mismatch alone.", Number(AREA), 1.0)
+    noise: int = option("Runs of the nominal circuit with noise, in batch.", Integer(NOISE_RUNS), 0)
     engine: str = engine_option("Simulator of the chips.", _engines, BATCH)
     audit: int | None = option(
         f"How many chips of --engine batch run in ngspice, too; 0 for none [default: {AUDITED}].", Integer(AUDIT)
@@ -66,16 +68,19 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
 
     SHEET (.toml) names a netlist in SPICE's language with .tran and .meas, conditions, parameters, and measures with
     limits. Every condition runs without mismatch; then chips with mismatch run in the nominal one: mean, sigma and
-    yield with intervals, the transistors that cause the spread, and a deck of the worst chip for ngspice. The tables
-    are in report.html, and in datasheet.md as markdown.
+    yield with intervals, the transistors that cause the spread, and a deck of the worst chip for ngspice. --noise also
+    gives the sigma of transistors' white noise. The tables are in report.html, and in datasheet.md as markdown.
 
-    Finished chips are kept in the folder: the same command continues an interrupted run, and runs conditions again.
+    Finished chips are kept in the folder: the same command continues an interrupted run. Conditions and noise run
+    again.
     """
     from cosim.base.store import RecordStore, continue_run, settings_key, write_texts
     from cosim.base.text import shown_path
     from cosim.results.kept_page import REPORT_FILE, read_page, write_page
     from cosim.results.markdown import format_markdown
     from cosim.variation.draws import VariationPlan
+    from cosim.verbs.datasheet.axes import conditions_csv
+    from cosim.verbs.datasheet.noise import check_noise, with_noise
     from cosim.verbs.datasheet.outputs import chips_table, summarize_datasheet, worst_deck
     from cosim.verbs.datasheet.page import datasheet_page
     from cosim.verbs.datasheet.sheet import read_sheet
@@ -83,6 +88,7 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
 
     output = options.output
     check_outputs(VERB, output, options.json_file)
+    check_noise(options.noise, options.engine)
     simulator = engine_entry(options.engine).load()
     simulator.check()
     audited = min(audit_count(options.audit, options.engine), options.chips)
@@ -97,11 +103,13 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     continue_run(output / RUN_FILE, settings, store)
     conditions = _conditions(sheet, options)
     chips, again = _chips(study, store, options.jobs, audited)
-    found = summarize_datasheet(sheet, study, conditions, chips, again)
+    noisy = _noisy(study, options)
+    found = with_noise(sheet, summarize_datasheet(sheet, study, conditions, chips, again), noisy)
     page = datasheet_page(sheet, study, found, (conditions, chips), made_with)
     texts = {
         TEXT_FILE: format_markdown(page),
         TABLE_FILE: chips_table(sheet, chips),
+        CONDITIONS_FILE: conditions_csv(sheet, conditions),
         WORST_FILE: worst_deck(sheet, study, chips[found.worst], shown_path(Path(options.sheet_file.name))),
     }
     write_texts(output, texts)
@@ -151,6 +159,16 @@ def _collected(study: "DatasheetStudy", audited: int, jobs: int, progress: "Prog
         found[one.chip] = one
         progress(len(found), audited)
     return [found[k] for k in range(audited)]
+
+
+def _noisy(study: "DatasheetStudy", options: DatasheetOptions) -> "list[DatasheetChip]":
+    """Run the nominal circuit of a datasheet with noise, --noise times."""
+    from cosim.verbs.datasheet.noise import run_noise
+
+    if not options.noise:
+        return []
+    with progress_bar("noise") as progress:
+        return run_noise(study, options.noise, options.jobs, progress)
 
 
 command = verb(DatasheetOptions, run, KeepingVerb)

@@ -27,12 +27,16 @@ from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, chip_benc
 
 @dataclass(frozen=True)
 class MeasuredLine:
-    """The line of a datasheet about one measure: limits, values over conditions, spread over chips, and the audit."""
+    """The line of a datasheet about one measure: limits, values over conditions, spread over chips, and the audit.
+
+    noise: spread over runs of the nominal circuit with noise, None without such runs.
+    """
 
     measure: SheetMeasure
     conditions: ConditionColumn
     chips: MeasureSpread
     audit: AuditedMeasure | None
+    noise: MeasureSpread | None = None
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class DatasheetSummary:
     worst: number of the worst chip; worst_values: measure -> its value; elsewhere: chips that ngspice ran in place of
     the engine; moved: why, of the first of them, "" for none; failed: (chip, reason) of simulations without a result;
     lost: how many of these a time-out or a dead process ended, which are in no statistics; failed_conditions,
-    failed_audits: number and reason of conditions and of audits without a result.
+    failed_audits, failed_noise: number and reason of conditions, audits and runs with noise without a result.
     """
 
     name: str
@@ -63,6 +67,7 @@ class DatasheetSummary:
     lost: int
     failed_conditions: tuple[tuple[int, str], ...]
     failed_audits: tuple[tuple[int, str], ...]
+    failed_noise: tuple[tuple[int, str], ...] = ()
 
 
 def summarize_datasheet(
@@ -109,14 +114,15 @@ def summarize_datasheet(
         worst_values=drawn[worst],
         elsewhere=sum(one.simulator is not None for one in chips),
         moved=next((one.simulator for one in chips if one.simulator is not None), ""),
-        failed=_failures((one.chip, one) for one in chips),
+        failed=record_failures((one.chip, one) for one in chips),
         lost=len(chips) - len(kept),
-        failed_conditions=_failures(enumerate(conditions)),
-        failed_audits=_failures((one.chip, one) for one in again),
+        failed_conditions=record_failures(enumerate(conditions)),
+        failed_audits=record_failures((one.chip, one) for one in again),
     )
 
 
-def _failures(records: Iterable[tuple[int, DatasheetChip]]) -> tuple[tuple[int, str], ...]:
+def record_failures(records: Iterable[tuple[int, DatasheetChip]]) -> tuple[tuple[int, str], ...]:
+    """Return (number, reason) of the runs without a result; records: number and record of each run."""
     return tuple((number, one.reason) for number, one in records if one.reason is not None)
 
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cosim.base.quantities import format_quantity, parse_quantity
+from cosim.base.quantities import format_quantity
 from cosim.base.version import __version__
 from cosim.results.figures import FAILS, GREY, MEETS, SINGLE, Figure, few_ticks, legend_above, picture_of, plain, styled
 from cosim.results.html import Picture
 from cosim.results.metrics import percent
 from cosim.results.page import Block, Grid, Page, PageSubject, Section, Table
+from cosim.verbs.datasheet.axes import prefixed, swept_pictures
 from cosim.verbs.datasheet.outputs import DatasheetSummary, MeasuredLine
 from cosim.verbs.datasheet.sheet import Datasheet, SheetMeasure
 from cosim.verbs.datasheet.statistics import chips_for_causes, named_values
@@ -35,6 +36,7 @@ def datasheet_page(
 ) -> Page:
     """Return the page of a datasheet; records: of the conditions and of the chips."""
     conditions, chips = records
+    swept = swept_pictures(sheet, conditions)
     share, ends = found.yield_, found.yield_.interval
     failing = [line.measure.name for line in found.lines if line.conditions.failing]
     verdict = "every condition keeps the limits" if not failing else f"conditions fail: {', '.join(failing)}"
@@ -51,7 +53,9 @@ def datasheet_page(
         ),
         sections=(
             Section("Over the conditions", (_conditions_table(found), *_missing(found), *_extremes(found))),
+            *((Section("Over one condition at a time", (Grid(swept),)),) if swept else ()),
             Section("Over the chips", (*_chips_tables(found), *_failures(found), Grid(_pictures(sheet, found, chips)))),
+            *((Section("Noise of the nominal circuit", _noise(found)),) if found.lines[0].noise is not None else ()),
             Section("What causes the spread", _causes(study, found)),
             Section("The worst chip", _worst(found)),
             *((Section("The same chips in ngspice", _audit(found)),) if found.lines[0].audit is not None else ()),
@@ -194,7 +198,7 @@ def draw_measure(measure: SheetMeasure, values: "np.ndarray") -> Figure:
     figure = Figure(figsize=(SINGLE, 2.3), layout="constrained")
     axis = figure.subplots()
     plain(axis)
-    factor, unit = _prefixed(float(np.abs(values).max()), measure.unit)
+    factor, unit = prefixed(float(np.abs(values).max()), measure.unit)
     edges = bin_edges(values)
     passing = np.array([measure.meets(value) for value in values.tolist()])
     base = np.zeros(len(edges) - 1)
@@ -216,14 +220,6 @@ def draw_measure(measure: SheetMeasure, values: "np.ndarray") -> Figure:
     few_ticks(axis, "x", 4)
     legend_above(figure)
     return figure
-
-
-def _prefixed(largest: float, unit: str) -> tuple[float, str]:
-    """Return the factor of the SI prefix that suits a number, and the unit with it; 1 without a unit."""
-    if not unit or not largest:
-        return 1.0, unit
-    text = format_quantity(largest, unit, 3).rpartition(" ")[2]
-    return parse_quantity(f"1{text.removesuffix(unit)}", ""), text
 
 
 def _causes(study: DatasheetStudy, found: DatasheetSummary) -> tuple[Block, ...]:
@@ -251,6 +247,27 @@ def _causes(study: DatasheetStudy, found: DatasheetSummary) -> tuple[Block, ...]
         )
         blocks.append(f"{', '.join(unexplained)}: {few} that many or more.")
     return tuple(blocks)
+
+
+def _noise(found: DatasheetSummary) -> tuple[Block, ...]:
+    rows: list[tuple[str, ...]] = []
+    for line in found.lines:
+        if (noise := line.noise) is not None:
+            measure, ends = line.measure, noise.sigma_interval
+            between = "" if ends is None else _range(ends.low, ends.high, measure)
+            sigmas = _shown(noise.sigma, measure, 3), between, _shown(line.chips.sigma, measure, 3)
+            rows.append((measure.name, *sigmas, _shown(noise.mean and noise.mean.mean, measure), str(noise.missing)))
+    runs = found.lines[0].noise
+    texts = [
+        f"{0 if runs is None else runs.chips + runs.missing} runs without mismatch: each transistor has the white "
+        "noise of its present current, each resistor 4 k T / R, up to the frequency 2 / step of the netlist's .tran. "
+        "A current that no capacitor smooths has all of this band. Flicker noise is not in them."
+    ]
+    if found.failed_noise:
+        number, reason = found.failed_noise[0]
+        texts.append(f"{len(found.failed_noise)} runs with noise gave no result; run {number}: {reason}.")
+    head = ("measure", "sigma of noise", "its interval", "sigma of chips", "mean with noise", "no value")
+    return Table(head, tuple(rows), (1, 3, 4, 5)), *texts
 
 
 def _worst(found: DatasheetSummary) -> tuple[Block, ...]:

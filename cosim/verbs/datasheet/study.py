@@ -158,7 +158,7 @@ def datasheet_bench(circuit: Circuit, technology: Technology, netlist: Netlist, 
 def run_condition(condition: DatasheetCondition, timeout: float) -> DatasheetChip:
     """Simulate a condition without mismatch in ngspice; the record's number is 0."""
     bench = datasheet_bench(condition.netlist.circuit.flat(), condition.technology, condition.netlist, NGSPICE)
-    return _record(0, condition.netlist, _run_ngspice(bench, timeout))
+    return record_of(0, condition.netlist, _run_ngspice(bench, timeout))
 
 
 def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> list[DatasheetChip]:
@@ -166,7 +166,7 @@ def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> lis
     simulator, netlist = simulator_named(engine), study.netlist
     if not isinstance(simulator, ChipBatched):
         run = _run_ngspice if engine == NGSPICE else simulator.run
-        return [_record(k, netlist, run(chip_bench(study, k, engine), study.timeout)) for k in numbers]
+        return [record_of(k, netlist, run(chip_bench(study, k, engine), study.timeout)) for k in numbers]
     found: list[DatasheetChip] = []
     nominal = datasheet_bench(study.circuit, study.technology, netlist, engine)
     chips = draw_study_chips(study, numbers).chips
@@ -175,10 +175,10 @@ def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> lis
         if isinstance(outcome, Failure) and outcome.kind is FailureKind.UNSUPPORTED:
             again = _run_ngspice(chip_bench(study, number, NGSPICE), study.timeout)
             found.append(
-                replace(_record(number, netlist, again), simulator=f"{NGSPICE}, because {outcome.detail}"[:300])
+                replace(record_of(number, netlist, again), simulator=f"{NGSPICE}, because {outcome.detail}"[:300])
             )
         else:
-            found.append(_record(number, netlist, outcome))
+            found.append(record_of(number, netlist, outcome))
     return found
 
 
@@ -191,7 +191,8 @@ def _run_ngspice(bench: Bench, timeout: float) -> Waveforms | Failure:
     return found
 
 
-def _record(number: int, netlist: Netlist, outcome: Waveforms | Failure) -> DatasheetChip:
+def record_of(number: int, netlist: Netlist, outcome: Waveforms | Failure) -> DatasheetChip:
+    """Return the record of a simulated run of a netlist; number: of its chip, or of its run."""
     if isinstance(outcome, Failure):
         return DatasheetChip(number, (None,) * len(netlist.measures), reason=str(outcome)[:300])
     found = evaluate_measures(netlist.measures, outcome.time, outcome.probes)

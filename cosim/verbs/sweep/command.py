@@ -46,11 +46,23 @@ _FORM = "NAME=VALUES, such as area=0.25,0.5,1 or supply=1.6:2.0:5 or area=0.25:4
 _RANGE = re.compile(r"([^:]+):([^:]+):([^:]+)(?::([^:]+))?")
 
 
+_NO_NETLIST = "a sweep is of trained networks; for netlists list the values in the sheet of cosim datasheet"
+
+
+class SweptVerb(click.Choice):
+    """Type of the verb that a sweep runs; for a netlist, which none of them reads, it names the verb that does."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "datasheet" or value.endswith(".sp"):
+            self.fail(_NO_NETLIST, param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
     """Options of `cosim sweep`: the verb with its command line, the swept options, and the figures to show."""
 
-    verb: str = argument("VERB", click.Choice(SWEPT))
+    verb: str = argument("VERB", SweptVerb(SWEPT))
     rest: tuple[str, ...] = argument("NETWORK [OPTION OF VERB]...", click.UNPROCESSED, nargs=-1, required=True)
     over: tuple[str, ...] = option(
         "An option of VERB without its dashes, and its values: a,b,c or first:last:count, at the end :log for equal "

@@ -6,12 +6,16 @@ import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 
 import cosim
 from cosim.base.quantities import u_t
 from cosim.results.page import WIDTH
+from cosim.verbs.datasheet.axes import conditions_csv, draw_sweep, swept_points
+from cosim.verbs.datasheet.sheet import read_sheet
+from cosim.verbs.datasheet.study import DatasheetChip
 
 # Devices of the size of a cell, of which the batched engine's tests keep tables.
 MIRROR = """* a mirror of 2 nA
@@ -157,6 +161,37 @@ def test_the_batched_engine_agrees_with_ngspice(batch, cosim_main, sheet, tmp_pa
 
 
 @pytest.mark.ngspice
+def test_an_axis_of_three_values_is_drawn(cosim_main, sheet, tmp_path):
+    """All else nominal: the corner, and the bias, which has two values and no picture of its own."""
+    text = SHEET.replace("supply = [1.8, 1.6]", "supply = [1.8, 1.6, 1.7]\ncelsius = [27]")
+    sheet.write_text(text + '[[measures]]\nname = "late"\nunit = "s"\n')
+    figures(cosim_main, sheet, tmp_path / "run", "--engine", "ngspice", "--chips", 2, "-j", 1)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert re.findall(r'alt="(\w+ over [a-z]+, [^"]*)"', page) == ["ratio over supply, all else nominal"]
+    rows = list(csv.DictReader((tmp_path / "run" / "datasheet_conditions.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["corner", "celsius", "supply", "bias", "ratio", "late", "reason"] and len(rows) == 12
+    assert [row["supply"] for row in rows[:6]] == ["1.8", "1.8", "1.6", "1.6", "1.7", "1.7"]
+    assert [row["bias"] for row in rows[:2]] == ["2e-09", "1e-09"] and {row["corner"] for row in rows[6:]} == {"ss"}
+    assert all(0.9 < float(row["ratio"]) < 1.1 and row["late"] == row["reason"] == "" for row in rows)
+
+
+def test_what_is_drawn_over_an_axis(tmp_path):
+    """In order, with the other axes nominal; a missing value is a gap."""
+    (tmp_path / "mirror.sp").write_text(MIRROR)
+    (tmp_path / "mirror.toml").write_text(SHEET.replace('["2n", "1n"]', '["2n", "0.1u", "1n"]'))
+    sheet = read_sheet(tmp_path / "mirror.toml")
+    records = [DatasheetChip(0, (None, float(k), None)) for k in range(len(sheet.conditions))]
+    ((name, measure, points),) = swept_points(sheet, records)
+    assert (name, measure.name, points) == ("bias", "ratio", [(1e-9, 2.0), (2e-9, 0.0), (1e-7, 1.0)])
+    renamed = replace(sheet.conditions[0], parameters=(("ratio", 2e-9),))  # a measure has the name of a parameter
+    table = conditions_csv(replace(sheet, conditions=(renamed,)), records[:1])
+    assert table == "corner,celsius,supply,ratio,measure ratio,reason\ntt,27,1.8,2e-09,0,\n"
+    axis = draw_sweep(measure, name, [*points, (2e-7, None)]).axes[0]
+    assert axis.get_xlabel() == "bias (n)" and axis.get_xscale() == "log"
+    assert axis.lines[0].get_xdata().tolist() == pytest.approx([1.0, 2.0, 100.0, 200.0])
+
+
+@pytest.mark.ngspice
 def test_a_circuit_without_transistors_has_no_spread(cosim_main, sheet, tmp_path):
     (tmp_path / "rc.sp").write_text(
         "* rc\nv1 a 0 1\nr1 a b 1k\nr2 b 0 1k\n.tran 1u 2u\n.meas tran half find v(b) at=1u\n"
@@ -255,3 +290,6 @@ def test_a_sweep_names_the_datasheet(cosim_main, sheet, tmp_path):
     words = ("compare", sheet.parent / "mirror.sp", "--over", "temp=20,30", "-o", tmp_path / "swept")
     code, _, err = cosim_main("sweep", *words)
     assert code == 2 and "cosim datasheet measures netlists" in err
+    for verb in (("datasheet", sheet), (sheet.parent / "mirror.sp",)):
+        code, _, err = cosim_main("sweep", *verb, "--over", "temp=20,30", "-o", tmp_path / "swept")
+        assert code == 2 and "for netlists list the values in the sheet of cosim datasheet" in err
