@@ -9,6 +9,7 @@ grow with it, and so does the voltage between the supply and the readout's groun
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -163,6 +164,20 @@ def resting(bench: Bench) -> Bench:
     `preset` acts in a transient's operating point alone.
     """
     return replace(_with_elements(bench, _frozen), analysis=Tran(_AT_ONCE, _AT_ONCE), probes=(), from_rest=False)
+
+
+def pointed(bench: Bench) -> Bench:
+    """Return a bench whose analysis is a sweep of a source that drives nothing, in place of an operating point.
+
+    Its operating point is at 0 V of that source. ngspice has `.meas` of a sweep, but none of an operating point. A
+    bench with another analysis is returned as it is.
+    """
+    if not isinstance(bench.analysis, Op):
+        return bench
+    taken = repr(bench.circuit)
+    name = next(one for k in count() if (one := f"point{k}") not in taken)
+    elements = (*bench.circuit.elements, Source(name, "v", name, GROUND, 0.0))
+    return replace(bench, circuit=replace(bench.circuit, elements=elements), analysis=Dc("v", name, 0.0, 1.0, 1.0))
 
 
 def started(bench: Bench, start: tuple[tuple[str, float], ...]) -> Bench:

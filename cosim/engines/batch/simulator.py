@@ -30,6 +30,7 @@ from cosim.engines.batch.circuit import (
 from cosim.engines.batch.device_fit import FORMAT, device_tables
 from cosim.engines.batch.lanes import LANES, aligned_zeros
 from cosim.engines.batch.operating_point import ACCURACY, BenchTile, OperatingPoint, new_tile, operating_points
+from cosim.engines.batch.sweep import as_transient, of_analysis
 from cosim.engines.batch.transient import advance_transient
 from cosim.engines.batch.transient_noise import add_noise_sources, advance_noisy_transient, begin_noise, noise_state
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
@@ -248,15 +249,18 @@ class BatchSimulator:
         missing.
         """
         try:
-            circuit, flat = assemble_benches(benches)
-            found = solve_benches(circuit, benches, flat, timeout, self.runner)
+            run = [as_transient(bench) for bench in benches]
+            circuit, flat = assemble_benches(run)
+            found = solve_benches(circuit, run, flat, timeout, self.runner)
         except Unsupported as reason:
             found = [reason for _ in benches]
         except SimulationTimeout:
             late = f"after {timeout:g} s of processor time"
             return [Failure(FailureKind.TIMEOUT, late, _deck(bench)) for bench in benches]
         return [
-            Failure(FailureKind.UNSUPPORTED, str(one), _deck(bench)) if isinstance(one, Unsupported) else one
+            Failure(FailureKind.UNSUPPORTED, str(one), _deck(bench))
+            if isinstance(one, Unsupported)
+            else of_analysis(bench, one)
             for one, bench in zip(found, benches, strict=True)
         ]
 
