@@ -127,8 +127,9 @@ class Bench:
     """A bench: a circuit as data with all that a simulator needs to run it: analysis, technology, probes and start.
 
     technology: of the devices, at its corner, temperature and supply; probes: what is saved, () for the voltage of
-    every net; preset: nets that begin at the supply; start: (net, V) where the search of the operating point begins;
-    skip_still: whether devices whose terminals do not move are not evaluated, which is safe if the start is known;
+    every net; preset: (net, V) that is held until a transient begins; start: (net, V) where the search of the operating
+    point begins; skip_still: whether devices whose terminals do not move are not evaluated, which is safe if the start
+    is known;
     from_rest: whether other benches are the same circuit at time 0, so that a simulator may find that point once and
     begin there; notes: comments; noise: of a transient, None for none.
     """
@@ -138,7 +139,7 @@ class Bench:
     analysis: Analysis
     probes: tuple[Probe, ...] = ()
     tolerances: Tolerances = Tolerances()
-    preset: tuple[str, ...] = ()
+    preset: tuple[tuple[str, float], ...] = ()
     start: tuple[tuple[str, float], ...] = ()
     skip_still: bool = False
     from_rest: bool = False

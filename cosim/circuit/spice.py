@@ -12,6 +12,7 @@
     .tran 1u 1m                                or .dc SOURCE START STOP STEP, or .op; one of them
     .meas tran rise when v(out)=0.5 rise=1     see cosim.circuit.measures
     .nodeset v(out)=0.5                        where the search of the operating point begins
+    .ic v(out)=0.5                             what holds there until a transient begins, as in SPICE without uic
 
 What is not understood is refused with the number of its line; nothing is left out silently. Models are those of the
 technology, whatever the name of a card says beyond the device: the size is what `w` and `l` say. A parameter of a
@@ -57,7 +58,7 @@ _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
 _DIFFUSION = ("ad", "as", "pd", "ps")
 _SET = re.compile(r"v\(\s*(?P<net>[a-z0-9_.]+)\s*\)\s*=\s*(?P<volts>'[^']*'|\{[^}]*\}|[^\s=(),]+)\s*")
-_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .dc, .op, .nodeset, .meas and .end"
+_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .dc, .op, .ic, .nodeset, .meas and .end"
 _ELSEWHERE = {
     **dict.fromkeys((".lib", ".include", ".inc", ".model"), "the technology gives the transistors' models"),
     **dict.fromkeys((".options", ".option"), "cosim sets the simulator's accuracy"),
@@ -92,7 +93,8 @@ class Netlist:
     circuit: what it says; lines: (subcircuit as the netlist calls it, "" for the top level; name of an element with its
     letter, or "" for the subcircuit itself) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist
     calls it; values: the parameters with which it was made, as text; unused: subcircuits without an instance; run: its
-    `.tran`, `.dc` or `.op`; measures: its `.meas`, in order; start: (net, V) of its `.nodeset`.
+    `.tran`, `.dc` or `.op`; measures: its `.meas`, in order; start, preset: (net, V) of its `.nodeset`
+    and its `.ic`.
     """
 
     circuit: Circuit
@@ -103,6 +105,7 @@ class Netlist:
     run: Analysis | None = None
     measures: tuple[Measure, ...] = ()
     start: tuple[tuple[str, float], ...] = ()
+    preset: tuple[tuple[str, float], ...] = ()
 
 
 def read_netlist(
@@ -160,8 +163,8 @@ class _Reader:
             circuit = Circuit(self.where, tuple(one for _, one in found), elements)
         except MappingError as error:
             raise InputError(str(error)) from None
-        measures, start = self._measures(circuit), self._start(circuit)
-        return Netlist(circuit, self.lines, blocks, values, unused, self.run, measures, start)
+        measures, start, preset = self._measures(circuit), self._set(circuit, ".nodeset"), self._set(circuit, ".ic")
+        return Netlist(circuit, self.lines, blocks, values, unused, self.run, measures, start, preset)
 
     def refuse(self, line: int, problem: str) -> InputError:
         """Return the error for a line of the netlist."""
@@ -191,7 +194,7 @@ class _Reader:
                     block = self.top
                 case ".param", _:
                     block.parameters |= self._parameters(one)
-                case ".tran" | ".dc" | ".op" | ".meas" | ".nodeset", _ if block is not self.top:
+                case ".tran" | ".dc" | ".op" | ".meas" | ".nodeset" | ".ic", _ if block is not self.top:
                     raise self.refuse(one.line, f"{word} must stand outside of the subcircuit {block.name}; move it")
                 case ".tran" | ".dc" | ".op", _ if self.run_texts.words:
                     given = self.run_texts
@@ -203,7 +206,7 @@ class _Reader:
                     self.run_texts = one
                 case ".meas", (_,):
                     self.measures.append(one)
-                case ".nodeset", _:
+                case ".nodeset" | ".ic", (_,):
                     self.starts.append(one)
                 case ".end", ():
                     break
@@ -459,22 +462,26 @@ class _Reader:
             found[measure.name] = measure
         return tuple(found.values())
 
-    def _start(self, circuit: Circuit) -> tuple[tuple[str, float], ...]:
-        """Return (net, V) of the netlist's `.nodeset`; the nets must be in the circuit."""
+    def _set(self, circuit: Circuit, word: str) -> tuple[tuple[str, float], ...]:
+        """Return (net, V) of the netlist's `.nodeset` or `.ic`; the nets must be in the circuit."""
         found, probes = dict[str, float](), signals_of(circuit)
-        for one in self.starts:
-            text, at = one.words[1] if one.words[1:] else "", 0
+        for one in (one for one in self.starts if one.words[0] == word):
+            if word == ".ic" and not isinstance(self.run, Tran):
+                raise self.refuse(
+                    one.line, ".ic is of a transient, so there must be a .tran; .nodeset is of all analyses"
+                )
+            text, at = one.words[1], 0
             while match := _SET.match(text, at):
                 net, at = _net(match["net"]), match.end()
                 if net == GROUND or net in found or Voltage(net) not in probes:
-                    raise self.refuse(one.line, f".nodeset must name a net of the circuit, once; {shown(net)} is not")
+                    raise self.refuse(one.line, f"{word} must name a net of the circuit, once, not {shown(net)}")
                 try:
                     found[net] = self.parameters.evaluate(match["volts"])
                     _SOURCE.check(f"v({net})", found[net])
                 except InputError as error:
                     raise self.refuse(one.line, str(error)) from None
-            if at < len(text) or not text:
-                raise self.refuse(one.line, f".nodeset must have v(net)=value, not {shown(text[at:])}")
+            if at < len(text):
+                raise self.refuse(one.line, f"{word} must have v(net)=value, not {shown(text[at:])}")
         return tuple(found.items())
 
     def _analysis(self, one: _Statement) -> Analysis:
@@ -561,8 +568,9 @@ def _statements(text: str, where: str) -> Iterator[_Statement]:
         if measure := _MEASURE.match(line):
             yield _Statement(number, (".meas", line[measure.end() :]), {})
             continue
-        if line.startswith(".nodeset "):
-            yield _Statement(number, (".nodeset", line.removeprefix(".nodeset ").strip()), {})
+        if line.startswith((".nodeset ", ".ic ")):
+            word, _, volts = line.partition(" ")
+            yield _Statement(number, (word, volts.strip()), {})
             continue
         found = list(_WORD.finditer(line))
         ends = [0, *(one.end() for one in found)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.circuit.bench import Bench, Current, Voltage
+from cosim.circuit.bench import Bench, Current, Tran, Voltage
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.measures import (
     Crossing,
@@ -91,7 +91,7 @@ def test_every_measure_is_ngspices(netlist, technology, tmp_path, monkeypatch):
         pytest.skip("the program ngspice is not installed, only its library")
     bench = bench_of(netlist, technology)
     body, end, _ = format_bench(bench).rpartition(".end\n")
-    (tmp_path / "rc.sp").write_text(f"{body}{format_measures(netlist.measures)}{end}")
+    (tmp_path / "rc.sp").write_text(f"{body}{format_measures(netlist.measures, netlist.run)}{end}")
     done = subprocess.run(
         [program, "-b", "rc.sp"], cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -109,10 +109,10 @@ def test_a_measure_is_written_and_read_again(netlist, name):
     """What `format_measures` writes, `parse_measure` reads to the same measure, but for the digits of a number."""
     own = next(one for one in netlist.measures if one.name == name)
     before = tuple(one.name for one in netlist.measures[: netlist.measures.index(own)])
-    line = format_measures([own]).splitlines()[-1].removeprefix(".meas ")
+    line = format_measures([own], netlist.run).splitlines()[-1].removeprefix(".meas ")
     parameters = Parameters({"high": "1.0"})
-    again = parse_measure(line, parameters, before, netlist.run.end, signals_of(netlist.circuit))
-    assert type(again) is type(own) and format_measures([again]) == format_measures([own])
+    again = parse_measure(line, parameters, before, netlist.run, signals_of(netlist.circuit))
+    assert type(again) is type(own) and format_measures([again], netlist.run) == format_measures([own], netlist.run)
 
 
 A, B = Voltage("a"), Voltage("b")
@@ -204,4 +204,4 @@ def test_a_formula_of_a_missing_measure_has_no_value():
 def test_what_is_not_understood_is_refused(text, said):
     probes = frozenset((A, B, Voltage("0"), Current("a")))
     with pytest.raises(InputError, match=said):
-        parse_measure(text, Parameters({"p": "1"}), ("old",), 4.0, probes)
+        parse_measure(text, Parameters({"p": "1"}), ("old",), Tran(1.0, 4.0), probes)

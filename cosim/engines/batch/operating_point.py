@@ -33,7 +33,7 @@ from cosim.engines.batch.arrays import (
     TransientState,
 )
 from cosim.engines.batch.assemble import AssembledCircuit
-from cosim.engines.batch.circuit import SPARE, FlatCircuit
+from cosim.engines.batch.circuit import SPARE, FlatCircuit, Unsupported
 from cosim.engines.batch.device_tables import RANK, RESPONSES
 from cosim.engines.batch.evaluate import TANGENT_RANGE
 from cosim.engines.batch.lanes import LANES, aligned_zeros, aligned_zeros_single
@@ -286,7 +286,10 @@ def clamped_rows(circuit: AssembledCircuit, bench: Bench, flat: FlatCircuit) -> 
                 reached.setdefault(net, set()).add(mos.polarity)
     rails = {frozenset("p"): supply, frozenset("n"): 0.0}
     leaks = {net: rails[frozenset(by)] for net, by in reached.items() if frozenset(by) in rails}
-    clamped = [(net, _CLAMP, supply) for net in bench.preset]
+    for net, _ in bench.preset:
+        if circuit.nets.paths.get(net):
+            raise Unsupported(f"a preset of net {net}, which is behind a voltage source")
+    clamped = [(net, _CLAMP, voltage) for net, voltage in bench.preset]
     clamped += [(net, _LEAK, voltage) for net, voltage in leaks.items()]
     rows = [(circuit.arrays.row[circuit.net[net]], *pull) for net, *pull in clamped if net in circuit.net]
     return np.array([one for one in rows if one[0] < circuit.nets.unknowns], dtype=np.float64).reshape(-1, 3)

@@ -158,7 +158,8 @@ def datasheet_bench(circuit: Circuit, technology: Technology, netlist: Netlist, 
     run, quick = netlist.run, engine_entry(engine).quick
     if isinstance(run, Tran):
         run = replace(run, step=_STEPS[quick] * run.step)
-    return Bench(circuit, technology, run, probes_of(netlist.measures), _TOLERANCES[quick], start=netlist.start)
+    probes, preset, start = probes_of(netlist.measures), netlist.preset, netlist.start
+    return Bench(circuit, technology, run, probes, _TOLERANCES[quick], preset, start)
 
 
 def run_condition(condition: DatasheetCondition, timeout: float) -> DatasheetChip:

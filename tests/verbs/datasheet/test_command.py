@@ -241,7 +241,7 @@ def test_a_faulty_netlist_is_named_by_its_line(cosim_main, sheet, tmp_path):
     assert code == 2 and "mirror.sp: line 7: 'eo' is not understood" in err
     (tmp_path / "mirror.sp").write_text(re.sub(r"\.meas.*\n", "", MIRROR))
     code, _, err = cosim_main("datasheet", sheet, "-o", tmp_path / "run", "--engine", "ngspice")
-    assert code == 2 and "must have a .tran and at least one .meas for a datasheet" in err
+    assert code == 2 and "must have a .tran, .dc or .op and a .meas of it for a datasheet" in err
 
 
 @pytest.mark.parametrize("verb", ["montecarlo", "compare", "sensitivity", "compile"])
