@@ -41,7 +41,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,99}")
 _USED = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*\()")
 _LAST = 0  # the number of the last crossing
 _MOST = 1_000_000
-_SLACK = 1e-6  # of a sweep's step, by which the points of a window may miss its ends
+_SLACK = 1e-6  # of a sweep's step, by which its points may miss a value: ngspice adds up steps
 _PROBED = (0.731, 1.377, 2.913)  # values of measures with which a formula is tried
 _KINDS = (
     "find SIGNAL at=TIME, find SIGNAL when SIGNAL=LEVEL, when SIGNAL=LEVEL, trig ... targ ..., avg, min, max, pp, rms, "
@@ -386,7 +386,7 @@ class _Parser:
             case "find":
                 signal, word = self._signal(), self.take()
                 if word == "at":
-                    return Find(name, signal, self._time("at"))
+                    return Find(name, signal, self._inside(self._time("at")))
                 if word != "when":
                     raise InputError(f"find must be followed by a signal and at= or when, not {shown(word)}")
                 return Find(name, signal, self._crossing())
@@ -506,6 +506,13 @@ class _Parser:
         if not self.low - slack <= at <= self.high + slack:
             raise InputError(f"{name} must lie in {self.axis}, the run of .{_word(self.run)}, not {at:g}")
         return at
+
+    def _inside(self, at: float) -> float:
+        """Return where a signal is found: within a sweep's ends, which ngspice's points may not reach."""
+        if not isinstance(self.run, Dc):
+            return at
+        around = _SLACK * abs(self.run.step)
+        return min(max(at, self.low + around), self.high - around)
 
     def _number(self, text: str) -> float:
         if not text:

@@ -57,7 +57,7 @@ _MEASURE = re.compile(r"\.meas(ure)?\s+(?=\S)")
 _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
 _DIFFUSION = ("ad", "as", "pd", "ps")
-_SET = re.compile(r"v\(\s*(?P<net>[a-z0-9_.]+)\s*\)\s*=\s*(?P<volts>'[^']*'|\{[^}]*\}|[^\s=(),]+)\s*")
+_SET = re.compile(r"v\(\s*(?P<net>[a-z0-9_.]+)\s*\)\s*=\s*(?P<volts>'[^']*'|\{[^}]*\}|[^\s=(),]+)[\s,]*")
 _REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .dc, .op, .ic, .nodeset, .meas and .end"
 _ELSEWHERE = {
     **dict.fromkeys((".lib", ".include", ".inc", ".model"), "the technology gives the transistors' models"),
