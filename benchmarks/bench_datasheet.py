@@ -24,7 +24,7 @@ from cosim.verbs.datasheet.statistics import audit_of, named_values, spread_of
 from cosim.verbs.datasheet.study import DatasheetStudy, chip_bench, datasheet_study, run_chips
 
 FOLDER = Path(__file__).resolve().parents[1] / "netlists" / "public"
-CIRCUITS = ("ota", "strongarm", "ring", "dpi", "wta", "sram")
+CIRCUITS = ("ota", "strongarm", "ring", "dpi", "wta", "sram", "ncurve", "ptat")
 CHIPS, IN_NGSPICE, CHUNK = 1000, 100, 64
 TIMEOUT = 600.0
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench
-from cosim.circuit.elements import Mos
+from cosim.circuit.elements import Mos, Resistor
 from cosim.circuit.waveforms import Waveform
 from cosim.engines.batch.arrays import (
     BEGINS_STEP,
@@ -44,7 +44,7 @@ _NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (
 _ERROR = 10.0  # V of a step's error per reltol
 _SHARE = 0.05 / 20  # of a step's change per trtol, which its error may be as well
 _LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and the first behind a breakpoint
-_CLAMP = 1e-3  # S
+_CLAMP, _STIFF = 1e-3, 1e6  # S, or times the conductance of the smallest resistor
 _LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
 _FIRST_PSEUDO_STEP = 1e-10  # s: the first step on the way to an operating point
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a chip's deviations, where no operating point is found at once
@@ -289,7 +289,8 @@ def clamped_rows(circuit: AssembledCircuit, bench: Bench, flat: FlatCircuit) -> 
     for net, _ in bench.preset:
         if circuit.nets.paths.get(net):
             raise Unsupported(f"a preset of net {net}, which is behind a voltage source")
-    clamped = [(net, _CLAMP, voltage) for net, voltage in bench.preset]
+    stiff = max([_CLAMP, *(_STIFF / one.value for one in flat.shared if isinstance(one, Resistor))])
+    clamped = [(net, stiff, voltage) for net, voltage in bench.preset]
     clamped += [(net, _LEAK, voltage) for net, voltage in leaks.items()]
     rows = [(circuit.arrays.row[circuit.net[net]], *pull) for net, *pull in clamped if net in circuit.net]
     return np.array([one for one in rows if one[0] < circuit.nets.unknowns], dtype=np.float64).reshape(-1, 3)
