@@ -503,6 +503,11 @@ class _Reader:
         if one.fields or len(numbers) != 3 or source[:1] not in ("v", "i"):
             raise self.refuse(one.line, ".dc must have one source, v or i, and start, stop and step")
         start, stop, step = numbers
+        try:
+            for value in (start, stop):
+                _SOURCE.check("the value of a source", value)
+        except InputError as error:
+            raise self.refuse(one.line, str(error)) from None
         if (stop - start) * step <= 0 or abs(step) < _LEAST_STEP or abs(step) > abs(stop - start) * (1 + 1e-9):
             raise self.refuse(one.line, f".dc must have a step that leads from start to stop, at least {_LEAST_STEP:g}")
         if (count := int((stop - start) / step * (1 + 1e-9))) > _POINTS:
@@ -519,11 +524,6 @@ class _Reader:
                     self.run_texts.line,
                     f".dc must sweep a source of the top level, not {run.kind}{run.source}; it has {listed(sources)}",
                 )
-            try:
-                for value in (run.start, run.stop):
-                    _SOURCE.check("the value of a source", value)
-            except InputError as error:
-                raise self.refuse(self.run_texts.line, str(error)) from None
 
     def _tran(self, one: _Statement, numbers: list[float]) -> Tran:
         """Return the analysis of a `.tran`: longest step and end."""

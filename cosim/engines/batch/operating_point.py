@@ -249,7 +249,8 @@ def _solve_from(
     state = tile.state._replace(clamps=clamps[:, :2].copy(), clamp_voltage=np.repeat(clamps[:, 2:], LANES, axis=1))
     for net, voltage in bench.start:
         if net in circuit.net:
-            values.x[s.row[circuit.net[net]]] = voltage
+            behind = sum(few[0][0][circuit.source[f"v{name}"]] * sign for name, sign in circuit.nets.paths[net])
+            values.x[s.row[circuit.net[net]]] = voltage - behind
     values.x[circuit.nets.unknowns] = 0.0
     for lane in range(LANES):
         if starts is not None:

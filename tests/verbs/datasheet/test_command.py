@@ -118,6 +118,17 @@ def test_a_mirror_at_a_point_and_swept(batch, cosim_main, sheet, tmp_path, analy
 
 
 @pytest.mark.ngspice
+def test_a_sweep_beyond_the_tables_runs_in_ngspice(batch, cosim_main, sheet, tmp_path):
+    swept = (
+        MIRROR.replace(".tran 1u 4u", ".dc vo 2.6 0 -0.1").replace(".meas tran", ".meas dc").replace("at=4u", "at=2")
+    )
+    (tmp_path / "mirror.sp").write_text(swept.replace(".meas dc late when v(in)='supply' rise=1\n", ""))
+    found, _, _ = figures(cosim_main, sheet, tmp_path / "run", "--chips", 2, "--audit", 0, "-j", 1)
+    assert found["elsewhere"] == 2 and found["lines"][0]["chips"]["missing"] == 0
+    assert re.search(r"^ngspice, because net out at 2\.\d+ V, outside", found["moved"]), found["moved"]
+
+
+@pytest.mark.ngspice
 @pytest.mark.parametrize("engine", ["batch", "ngspice"])
 def test_a_capacitor_is_discharged_from_its_ic(batch, cosim_main, sheet, tmp_path, engine):
     """0.5 V, held against 1 V behind 1 kohm until time 0, go to 1 V with 1 us: steps err by less than 1 in 10,000."""
