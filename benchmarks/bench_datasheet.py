@@ -40,7 +40,7 @@ from cosim.verbs.datasheet.study import DatasheetStudy, chip_bench, datasheet_be
 
 Array = NDArray[np.float64]
 FOLDER = Path(__file__).resolve().parents[1] / "netlists" / "public"
-CIRCUITS = ("ota", "strongarm", "ring", "dpi", "wta", "sram")
+CIRCUITS = ("ota", "strongarm", "ring", "dpi", "wta", "sram", "ncurve", "ptat")
 CHIPS, IN_NGSPICE, CHUNK = 1000, 100, 64
 NOISE_RUNS, NOISE_IN_NGSPICE = 3000, 1000
 TIMEOUT = 600.0

@@ -9,6 +9,7 @@ grow with it, and so does the voltage between the supply and the readout's groun
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -128,8 +129,9 @@ class Bench:
     """A bench: a circuit as data with all that a simulator needs to run it: analysis, technology, probes and start.
 
     technology: of the devices, at its corner, temperature and supply; probes: what is saved, () for the voltage of
-    every net; preset: nets that begin at the supply; start: (net, V) where the search of the operating point begins;
-    skip_still: whether devices whose terminals do not move are not evaluated, which is safe if the start is known;
+    every net; preset: (net, V) that is held until a transient begins; start: (net, V) where the search of the operating
+    point begins; skip_still: whether devices whose terminals do not move are not evaluated, which is safe if the start
+    is known;
     from_rest: whether other benches are the same circuit at time 0, so that a simulator may find that point once and
     begin there; notes: comments; noise: of a transient, None for none.
     """
@@ -139,7 +141,7 @@ class Bench:
     analysis: Analysis
     probes: tuple[Probe, ...] = ()
     tolerances: Tolerances = Tolerances()
-    preset: tuple[str, ...] = ()
+    preset: tuple[tuple[str, float], ...] = ()
     start: tuple[tuple[str, float], ...] = ()
     skip_still: bool = False
     from_rest: bool = False
@@ -165,6 +167,20 @@ def resting(bench: Bench) -> Bench:
     `preset` acts in a transient's operating point alone.
     """
     return replace(_with_elements(bench, _frozen), analysis=Tran(_AT_ONCE, _AT_ONCE), probes=(), from_rest=False)
+
+
+def pointed(bench: Bench) -> Bench:
+    """Return a bench whose analysis is a sweep of a source that drives nothing, in place of an operating point.
+
+    Its operating point is at 0 V of that source. ngspice has `.meas` of a sweep, but none of an operating point. A
+    bench with another analysis is returned as it is.
+    """
+    if not isinstance(bench.analysis, Op):
+        return bench
+    taken = repr(bench.circuit)
+    name = next(one for k in count() if (one := f"point{k}") not in taken)
+    elements = (*bench.circuit.elements, Source(name, "v", name, GROUND, 0.0))
+    return replace(bench, circuit=replace(bench.circuit, elements=elements), analysis=Dc("v", name, 0.0, 1.0, 1.0))
 
 
 def started(bench: Bench, start: tuple[tuple[str, float], ...]) -> Bench:

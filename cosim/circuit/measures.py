@@ -1,4 +1,4 @@
-"""Measures of a transient as a netlist states them, `.meas tran NAME ...`, and their values from waveforms.
+"""Measures of an analysis as a netlist states them, `.meas tran NAME ...`, and their values from waveforms.
 
     find v(out) at=1m                                  a signal at a time
     find v(out,in) when v(in)=0.5 rise=2               a signal when another one crosses a level
@@ -11,6 +11,10 @@ A signal is v(net), v(net,net), also written par('v(net)-v(net)'), or i(voltage 
 `rise=`, `fall=` or `cross=`, a number or `last`, from `td=` on. Between two time points every signal is a straight
 line; least and greatest values are those of time points. Definitions are those of ngspice (manual, chapter 11.4), which
 the tests compare with.
+
+`.meas dc` has the same measures over the swept value in place of time, but no `td=`. They follow the sweep: where it
+falls, what rises with the swept value is a fall, and an integral is negative, while from= stays below to=. What ngspice
+has no value for is refused. `.meas op` has `find SIGNAL` and `param=`.
 """
 
 import re
@@ -24,7 +28,7 @@ from numpy.typing import NDArray
 
 from cosim.base.errors import InputError
 from cosim.base.text import listed, shown
-from cosim.circuit.bench import Current, Probe, Voltage
+from cosim.circuit.bench import Analysis, Current, Dc, Op, Probe, Tran, Voltage
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Resistor, Source
 from cosim.technology.foundry import Parameters
 
@@ -38,6 +42,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,99}")
 _USED = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*\()")
 _LAST = 0  # the number of the last crossing
 _MOST = 1_000_000
+_SLACK = 1e-6  # of a sweep's step, by which its points may miss a value: ngspice adds up steps
 _PROBED = (0.731, 1.377, 2.913)  # values of measures with which a formula is tried
 _KINDS = (
     "find SIGNAL at=TIME, find SIGNAL when SIGNAL=LEVEL, when SIGNAL=LEVEL, trig ... targ ..., avg, min, max, pp, rms, "
@@ -72,7 +77,7 @@ class Crossing:
     """The event that a signal crosses a level, which is a number or another signal.
 
     count, number: which crossing, such as the second rise, from 1, or 0 for the last one; after: s, before which
-    nothing counts.
+    nothing counts, minus infinity in a sweep.
     """
 
     signal: Signal
@@ -121,10 +126,12 @@ class Find:
         return self.signal.probes + (self.when.probes if isinstance(self.when, Crossing) else ())
 
     def value(self, time: Array, waves: Probes) -> float:
-        """Return the measure's value; time: (points,), s."""
+        """Return the measure's value; time: (points,), s, or the swept values, V or A."""
         at = self.when.moment(time, waves) if isinstance(self.when, Crossing) else self.when
-        inside = time[0] <= at <= time[-1] * (1 + 1e-12)
-        return float(np.interp(at, time, self.signal.of(waves))) if inside else np.nan
+        time, signal = _rising(time, self.signal.of(waves))
+        slack = 1e-9 * float(time[-1] - time[0])
+        inside = time[0] - slack <= at <= time[-1] + slack
+        return float(np.interp(at, time, signal)) if inside else np.nan
 
 
 @dataclass(frozen=True)
@@ -151,7 +158,10 @@ class When:
 
 @dataclass(frozen=True)
 class Window:
-    """A measure: one number of a signal between two times, s, such as its mean; nan if no time point lies there."""
+    """A measure: one number of a signal between two times, s, such as its mean; nan if no time point lies there.
+
+    In a sweep start and end are values of its source, and infinite where the measure is of the whole sweep.
+    """
 
     name: str
     extract: Extract
@@ -165,10 +175,13 @@ class Window:
         return self.signal.probes
 
     def value(self, time: Array, waves: Probes) -> float:
-        """Return the measure's value; time: (points,), s. Integrals are by the trapezoidal rule."""
-        signal, end = self.signal.of(waves), min(self.end, float(time[-1]))
-        inside = (time >= self.start) & (time <= end)
-        if not inside.any() or end <= self.start:
+        """Return the measure's value; time: (points,), s, or swept values. Integrals are by the trapezoidal rule."""
+        falling = time[-1] < time[0]
+        time, signal = _rising(time, self.signal.of(waves))
+        start = float(time[0]) if np.isinf(self.start) else self.start
+        end = min(self.end, float(time[-1]))
+        inside = (time >= start) & (time <= end)
+        if not inside.any() or end <= start:
             return np.nan
         among = signal[inside]
         match self.extract:
@@ -179,12 +192,17 @@ class Window:
                 return float(time[inside][np.argmin(among) if self.extract == "min_at" else np.argmax(among)])
             case _:
                 pass
-        x = np.unique(np.concatenate([[self.start], time[inside], [end]]))
+        x = np.unique(np.concatenate([[start], time[inside], [end]]))
         y = np.interp(x, time, signal)
         if self.extract == "rms":
-            return float(np.sqrt(np.trapezoid(y**2, x) / (end - self.start)))
+            return float(np.sqrt(np.trapezoid(y**2, x) / (end - start)))
         whole = float(np.trapezoid(y, x))
-        return whole if self.extract == "integ" else whole / (end - self.start)
+        return (-whole if falling else whole) if self.extract == "integ" else whole / (end - start)
+
+
+def _rising(axis: Array, signal: Array) -> tuple[Array, Array]:
+    """Return an analysis' axis and a signal in the order in which the axis rises."""
+    return (axis, signal) if axis[-1] >= axis[0] else (axis[::-1], signal[::-1])
 
 
 @dataclass(frozen=True)
@@ -217,11 +235,13 @@ Measure = Find | When | Window | Formula
 
 
 def evaluate_measures(measures: Sequence[Measure], time: Array, waves: Probes) -> dict[str, float]:
-    """Return the value of each measure of a transient by name, nan where it has none, such as a crossing that never is.
+    """Return the value of each measure by its name, nan where it has none, such as a crossing that never is.
 
-    time: of the points, (points,), s; waves: probe -> (points,), V or A.
+    time: of a transient's points, (points,), s, or a sweep's values, V or A, or empty for an operating point; waves:
+    probe -> (points,), V or A.
     """
     found: dict[str, float] = {}
+    time = time if len(time) else np.zeros(1)
     for one in measures:
         found[one.name] = one.value(found) if isinstance(one, Formula) else one.value(time, waves)
     return found
@@ -251,24 +271,36 @@ def signals_of(circuit: Circuit) -> frozenset[Probe]:
 
 
 def parse_measure(
-    text: str, parameters: Parameters, before: Sequence[str], end: float, probes: frozenset[Probe]
+    text: str, parameters: Parameters, before: Sequence[str], run: Analysis, probes: frozenset[Probe]
 ) -> Measure:
     """Return the measure that a netlist states behind `.meas`, in lower case, such as `tran t1 when v(a)=0.5 rise=1`.
 
-    parameters: of the netlist's top level; before: names of earlier measures; end: of the transient, s; probes: those
-    that the circuit has. Raises InputError, which does not name the line, for what is not understood.
+    parameters: of the netlist's top level; before: names of earlier measures; run: the netlist's analysis; probes:
+    those that the circuit has. Raises InputError, which does not name the line, for what is not understood.
     """
-    return _Parser(text, parameters, before, end, probes).parse()
+    return _Parser(text, parameters, before, run, probes).parse()
 
 
-def format_measures(measures: Sequence[Measure]) -> str:
+def format_measures(measures: Sequence[Measure], run: Analysis) -> str:
     """Return measures as statements of a netlist, with the parameters that their formulas use, for ngspice.
 
-    `parse_measure` reads each `.meas` again to the same measure.
+    run: the analysis that they measure. ngspice has none of an operating point: give the sweep of `cosim.circuit.bench`
+    that `pointed` makes of it. `parse_measure` reads each `.meas` again to the same measure.
     """
     used = {name: value for one in measures if isinstance(one, Formula) for name, value in one.parameters}
     lines = [f".param {name}={value:.12g}" for name, value in used.items()]
-    return "".join(f"{line}\n" for line in (*lines, *(f".meas tran {_statement(one)}" for one in measures)))
+    return "".join(f"{line}\n" for line in (*lines, *(f".meas {_word(run)} {_statement(one)}" for one in measures)))
+
+
+def _word(run: Analysis) -> str:
+    """Return how a `.meas` calls an analysis."""
+    match run:
+        case Tran():
+            return "tran"
+        case Dc():
+            return "dc"
+        case Op():
+            return "op"
 
 
 def _statement(measure: Measure) -> str:
@@ -283,7 +315,8 @@ def _statement(measure: Measure) -> str:
             start = _event(since, " val") if isinstance(since, Crossing) else f"at={since:.12g}"
             return f"{name} trig {start} targ {_event(crossing, ' val')}"
         case Window(name, extract, signal, start, end):
-            return f"{name} {extract} {_written(signal)} from={start:.12g} to={end:.12g}"
+            window = f" from={start:.12g} to={end:.12g}" if np.isfinite(end) else ""
+            return f"{name} {extract} {_written(signal)}{window}"
         case Formula(name, text):
             return f"{name} param='{text}'"
 
@@ -302,7 +335,7 @@ def _written(signal: Signal) -> str:
 
 def _event(crossing: Crossing, between: str = "") -> str:
     level = _written(crossing.level) if isinstance(crossing.level, Signal) else f"{crossing.level:.12g}"
-    after = f" td={crossing.after:.12g}" if crossing.after else ""
+    after = f" td={crossing.after:.12g}" if crossing.after > 0 else ""
     number = "last" if crossing.number == _LAST else crossing.number
     return f"{_written(crossing.signal)}{between}={level}{after} {crossing.count}={number}"
 
@@ -311,14 +344,24 @@ class _Parser:
     """A parser of one `.meas`: the words that are not read yet, and what they may name."""
 
     def __init__(
-        self, text: str, parameters: Parameters, before: Sequence[str], end: float, probes: frozenset[Probe]
+        self, text: str, parameters: Parameters, before: Sequence[str], run: Analysis, probes: frozenset[Probe]
     ) -> None:
         self.words = _TOKEN.findall(text)
-        self.parameters, self.before, self.end, self.probes = parameters, before, end, probes
+        self.parameters, self.before, self.run, self.probes = parameters, before, run, probes
+        match run:
+            case Tran(_, end):
+                self.low, self.high, self.axis = 0.0, end, f"0 to {end:g} s"
+            case Dc(_, _, start, stop):
+                self.low, self.high = min(start, stop), max(start, stop)
+                self.axis = f"{self.low:g} to {self.high:g}"
+            case Op():
+                self.low, self.high, self.axis = 0.0, 0.0, ""
 
     def parse(self) -> Measure:
-        if self.take() != "tran":
-            raise InputError("a measure must begin with .meas tran, because a datasheet runs transients")
+        if (kind := self.take()) != (own := _word(self.run)):
+            raise InputError(
+                f"a measure must begin with .meas {own}, because the netlist's analysis is .{own}, not .meas {kind}"
+            )
         name = self.take()
         if not _NAME.fullmatch(name):
             raise InputError(f"a measure's name must be of letters, digits and _, not {shown(name)}; rename it")
@@ -335,10 +378,16 @@ class _Parser:
 
     def _measure(self, name: str, kind: str) -> Measure:
         match kind:
+            case "param":
+                return self._formula(name)
+            case "find" if isinstance(self.run, Op):
+                return Find(name, self._signal(), 0.0)
+            case _ if isinstance(self.run, Op):
+                raise InputError(f"an operating point has find SIGNAL and param='EXPRESSION', not {shown(kind)}")
             case "find":
                 signal, word = self._signal(), self.take()
                 if word == "at":
-                    return Find(name, signal, self._time("at"))
+                    return Find(name, signal, self._inside(self._time("at")))
                 if word != "when":
                     raise InputError(f"find must be followed by a signal and at= or when, not {shown(word)}")
                 return Find(name, signal, self._crossing())
@@ -352,17 +401,33 @@ class _Parser:
                 if not isinstance(target, Crossing):
                     raise InputError("targ must be a signal with val=, not a time")
                 return When(name, target, since)
-            case "param":
-                return self._formula(name)
             case _ if kind in _EXTRACTS:
-                signal = self._signal()
-                fields = dict(self._fields(("from", "to")))
-                start, end = self._number(fields.get("from", "0")), self._number(fields.get("to", repr(self.end)))
-                if not 0 <= start < end <= self.end * (1 + 1e-9):
-                    raise InputError(f"from and to must lie in 0 to {self.end:g} s, from < to, not {start:g}, {end:g}")
-                return Window(name, kind, signal, start, end)
+                return self._window(name, kind)
             case _:
                 raise InputError(f"a measure must be {_KINDS}, not {shown(kind)}")
+
+    def _window(self, name: str, kind: Extract) -> Window:
+        signal = self._signal()
+        fields = dict(self._fields(("from", "to")))
+        start, end = (
+            self._number(fields[key]) if key in fields else ends
+            for key, ends in (("from", self.low), ("to", self.high))
+        )
+        slack = 1e-9 * (self.high - self.low)
+        if not self.low - slack <= start < end <= self.high + slack:
+            raise InputError(f"from and to must lie in {self.axis}, from < to, not {start:g}, {end:g}")
+        if not isinstance(self.run, Dc):
+            return Window(name, kind, signal, start, end)
+        if self.run.kind == "i":
+            raise InputError(f"ngspice has {kind} over a swept voltage source, not over a current source; use find")
+        if not fields:
+            return Window(name, kind, signal, -np.inf, np.inf)
+        if kind in ("rms", "integ") and (self.run.step < 0 or end < 0):
+            raise InputError(
+                f"ngspice has {kind} from= to= of a rising sweep, up to 0 or more; sweep upwards, or use avg"
+            )
+        around = _SLACK * abs(self.run.step)
+        return Window(name, kind, signal, start - around, end + around)
 
     def _signal(self) -> Signal:
         word = self.take()
@@ -410,9 +475,11 @@ class _Parser:
 
     def _counted(self, signal: Signal, level: float | Signal) -> Crossing:
         count: Count = "cross"
-        number, after = 1.0, 0.0
+        number, after = 1.0, -np.inf if isinstance(self.run, Dc) else 0.0
         for name, text in self._fields((*_COUNTS, "td")):
             if name == "td":
+                if isinstance(self.run, Dc):
+                    raise InputError("td counts in a transient, not in a sweep; leave it out")
                 after = self._number(text)
                 continue
             count = next(one for one in _COUNTS if one == name)
@@ -435,11 +502,18 @@ class _Parser:
 
     def _time(self, name: str) -> float:
         if self.take() != "=":
-            raise InputError(f"{name} must be followed by = and a time in seconds")
-        at = self._number(self.take())
-        if not 0 <= at <= self.end * (1 + 1e-9):
-            raise InputError(f"{name} must lie in 0 to {self.end:g} s, the run of .tran, not {at:g}")
+            raise InputError(f"{name} must be followed by = and a time in seconds, or a swept value")
+        at, slack = self._number(self.take()), 1e-9 * (self.high - self.low)
+        if not self.low - slack <= at <= self.high + slack:
+            raise InputError(f"{name} must lie in {self.axis}, the run of .{_word(self.run)}, not {at:g}")
         return at
+
+    def _inside(self, at: float) -> float:
+        """Return where a signal is found: within a sweep's ends, which ngspice's points may not reach."""
+        if not isinstance(self.run, Dc):
+            return at
+        around = _SLACK * abs(self.run.step)
+        return min(max(at, self.low + around), self.high - around)
 
     def _number(self, text: str) -> float:
         if not text:

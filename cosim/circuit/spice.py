@@ -9,8 +9,10 @@
     c1 out 0 1p
     r1 out 0 10meg
     ib in 0 dc {bias}                          dc, pwl(...) and pulse(...)
-    .tran 1u 1m
+    .tran 1u 1m                                or .dc SOURCE START STOP STEP, or .op; one of them
     .meas tran rise when v(out)=0.5 rise=1     see cosim.circuit.measures
+    .nodeset v(out)=0.5                        where the search of the operating point begins
+    .ic v(out)=0.5                             what holds there until a transient begins, as in SPICE without uic
 
 What is not understood is refused with the number of its line; nothing is left out silently. Models are those of the
 technology, whatever the name of a card says beyond the device: the size is what `w` and `l` say. A parameter of a
@@ -29,7 +31,7 @@ from typing import NamedTuple
 from cosim.base.bounds import Bounds
 from cosim.base.errors import InputError, MappingError
 from cosim.base.text import listed, shown
-from cosim.circuit.bench import Tran
+from cosim.circuit.bench import Analysis, Dc, Op, Tran, Voltage
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Mos, Resistor, Source, Subcircuit
 from cosim.circuit.measures import Measure, parse_measure, signals_of
 from cosim.technology.foundry import Parameters, device_cards, is_subcircuit
@@ -42,7 +44,8 @@ _SOURCE = Bounds(-100.0, 100.0)  # V or A
 _OHM = Bounds(1e-3, 1e18, "ohm")
 _MOST = 1_000_000  # elements of a flat circuit, its instances counted
 _DEEPEST, _VARIANTS = 50, 10_000  # how deep subcircuits are nested, and how many there are, by values of parameters
-_POINTS = 100_000  # of a source
+_POINTS = 100_000  # of a source, or of a sweep
+_LEAST_STEP = 1e-12  # V or A, of a sweep: ngspice ends one 2e-13 behind its last value
 _NAME = re.compile(r"[a-z0-9_]{1,200}")
 # a value with = before it may have parentheses, of two levels
 _WORD = re.compile(
@@ -54,7 +57,8 @@ _MEASURE = re.compile(r"\.meas(ure)?\s+(?=\S)")
 _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
 _DIFFUSION = ("ad", "as", "pd", "ps")
-_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .meas and .end"
+_SET = re.compile(r"v\(\s*(?P<net>[a-z0-9_.]+)\s*\)\s*=\s*(?P<volts>'[^']*'|\{[^}]*\}|[^\s=(),]+)[\s,]*")
+_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .dc, .op, .ic, .nodeset, .meas and .end"
 _ELSEWHERE = {
     **dict.fromkeys((".lib", ".include", ".inc", ".model"), "the technology gives the transistors' models"),
     **dict.fromkeys((".options", ".option"), "cosim sets the simulator's accuracy"),
@@ -89,7 +93,8 @@ class Netlist:
     circuit: what it says; lines: (subcircuit as the netlist calls it, "" for the top level; name of an element with its
     letter, or "" for the subcircuit itself) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist
     calls it; values: the parameters with which it was made, as text; unused: subcircuits without an instance; run: its
-    `.tran`; measures: its `.meas`, in order.
+    `.tran`, `.dc` or `.op`; measures: its `.meas`, in order; start, preset: (net, V) of its `.nodeset`
+    and its `.ic`.
     """
 
     circuit: Circuit
@@ -97,8 +102,10 @@ class Netlist:
     blocks: Mapping[str, str]
     values: Mapping[str, str]
     unused: tuple[str, ...] = ()
-    run: Tran | None = None
+    run: Analysis | None = None
     measures: tuple[Measure, ...] = ()
+    start: tuple[tuple[str, float], ...] = ()
+    preset: tuple[tuple[str, float], ...] = ()
 
 
 def read_netlist(
@@ -122,6 +129,7 @@ class _Reader:
 
     def __init__(self, text: str, where: str, technology: Technology, given: Mapping[str, float]) -> None:
         self.where, self.technology, self.measures = where, technology, list[_Statement]()
+        self.starts = list[_Statement]()
         self.blocks, self.top, self.run_texts = dict[str, _Block](), _Block("", 0), _Statement(0, (), {})
         self._sort(_statements(text, where))
         if unknown := sorted(given.keys() - self.top.parameters.keys()):
@@ -132,15 +140,16 @@ class _Reader:
         self.lines = {(name, ""): block.line for name, block in self.blocks.items()}
         self.made = dict[tuple[str, tuple[tuple[str, float], ...]], Subcircuit]()
         self.counts, self.variants, self.open = Counter[str](), Counter[str](), list[str]()
-        self.run: Tran | None = None
+        self.run: Analysis | None = None
 
     def read(self, tops: tuple[str, ...]) -> Netlist:
         """Return the netlist with the subcircuits that its top level uses, and with those of `tops`."""
         if missing := next((name for name in tops if name not in self.blocks), None):
             raise InputError(f"{self.where} must have the subcircuit {missing}; it has {listed(sorted(self.blocks))}")
         if self.run_texts.words:
-            self.run = self._tran(self.run_texts)
+            self.run = self._analysis(self.run_texts)
         elements = self._elements(self.top, self.parameters)
+        self._check_swept(elements)
         for name in tops:
             self._made(name, {}, 0)
         order = {name: place for place, name in enumerate(self.blocks)}
@@ -154,7 +163,8 @@ class _Reader:
             circuit = Circuit(self.where, tuple(one for _, one in found), elements)
         except MappingError as error:
             raise InputError(str(error)) from None
-        return Netlist(circuit, self.lines, blocks, values, unused, self.run, self._measures(circuit))
+        measures, start, preset = self._measures(circuit), self._set(circuit, ".nodeset"), self._set(circuit, ".ic")
+        return Netlist(circuit, self.lines, blocks, values, unused, self.run, measures, start, preset)
 
     def refuse(self, line: int, problem: str) -> InputError:
         """Return the error for a line of the netlist."""
@@ -184,14 +194,20 @@ class _Reader:
                     block = self.top
                 case ".param", _:
                     block.parameters |= self._parameters(one)
-                case ".tran" | ".meas", (_, *_) if block is not self.top:
+                case ".tran" | ".dc" | ".op" | ".meas" | ".nodeset" | ".ic", _ if block is not self.top:
                     raise self.refuse(one.line, f"{word} must stand outside of the subcircuit {block.name}; move it")
-                case ".tran", (_, *_) if self.run_texts.words:
-                    raise self.refuse(one.line, f".tran must be given once; line {self.run_texts.line} has one, too")
-                case ".tran", (_, *_):
+                case ".tran" | ".dc" | ".op", _ if self.run_texts.words:
+                    given = self.run_texts
+                    raise self.refuse(
+                        one.line,
+                        f"{word} must be given once, as the only analysis; line {given.line} has {given.words[0]}",
+                    )
+                case ".tran" | ".dc" | ".op", _:
                     self.run_texts = one
                 case ".meas", (_,):
                     self.measures.append(one)
+                case ".nodeset" | ".ic", (_,):
+                    self.starts.append(one)
                 case ".end", ():
                     break
                 case _ if word[0] in "mxcrvi":
@@ -388,19 +404,23 @@ class _Reader:
         if words and words[0] == "dc":
             words = words[1:]
             if len(words) > 1 and words[1] in ("pwl", "pulse"):
-                words = words[1:]  # in a transient the waveform counts
+                given, words = words[0], words[1:]  # in a transient the waveform counts, elsewhere the number
+                if not isinstance(self.run, Tran | None):
+                    self._value(one, words, values)
+                    return values.evaluate(given)
         match words:
             case (number,):
                 return values.evaluate(number)
             case "pwl", *texts if len(texts) >= 2:
-                return self._points([values.evaluate(text) for text in texts])
+                points = self._points([values.evaluate(text) for text in texts])
             case "pulse", *texts if len(texts) == 7:
-                return self._pulses([values.evaluate(text) for text in texts])
+                points = self._pulses([values.evaluate(text) for text in texts])
             case _:
                 raise InputError(
                     f"a source must have a number, pwl with pairs of s and value, or pulse with all seven numbers, not "
                     f"{shown(' '.join(words))}"
                 )
+        return points if isinstance(self.run, Tran | None) else points[0][1]
 
     def _points(self, numbers: list[float]) -> tuple[tuple[float, float], ...]:
         times = numbers[::2]
@@ -414,10 +434,11 @@ class _Reader:
         """Return the points of SPICE's pulse, from its seven numbers, up to the end of the netlist's `.tran`."""
         low, high, delay, rise, fall, width, period = numbers
         if self.run is None:
-            raise InputError("a pulse needs the length of the run: give the netlist a .tran")
+            raise InputError("a pulse needs the length of the run: give the netlist a .tran, a .dc or an .op")
         if delay < 0 or min(rise, fall) <= 0 or width < 0 or rise + width + fall > period:
             raise InputError("a pulse must have edges longer than 0 s, and rise, width and fall within its period")
-        count = int(max(self.run.end - delay, 0.0) / period) + 1
+        end = self.run.end if isinstance(self.run, Tran) else 0.0
+        count = int(max(end - delay, 0.0) / period) + 1
         if 4 * count > _POINTS:
             raise InputError(f"a pulse must have at most {_POINTS // 4} periods until the end of .tran, not {count}")
         shape = ((0.0, low), (rise, high), (rise + width, high), (rise + width + fall, low))
@@ -431,22 +452,81 @@ class _Reader:
         if not self.measures:
             return ()
         if self.run is None:
-            raise self.refuse(self.measures[0].line, "a measure needs a run: give the netlist a .tran")
+            raise self.refuse(self.measures[0].line, "a measure needs a run: give the netlist a .tran, a .dc or an .op")
         found, probes = dict[str, Measure](), signals_of(circuit)
         for one in self.measures:
             try:
-                measure = parse_measure(one.words[1], self.parameters, tuple(found), self.run.end, probes)
+                measure = parse_measure(one.words[1], self.parameters, tuple(found), self.run, probes)
             except InputError as error:
                 raise self.refuse(one.line, str(error)) from None
             found[measure.name] = measure
         return tuple(found.values())
 
-    def _tran(self, one: _Statement) -> Tran:
-        """Return the analysis of a `.tran`: longest step and end."""
+    def _set(self, circuit: Circuit, word: str) -> tuple[tuple[str, float], ...]:
+        """Return (net, V) of the netlist's `.nodeset` or `.ic`; the nets must be in the circuit."""
+        found, probes = dict[str, float](), signals_of(circuit)
+        for one in (one for one in self.starts if one.words[0] == word):
+            if word == ".ic" and not isinstance(self.run, Tran):
+                raise self.refuse(
+                    one.line, ".ic is of a transient, so there must be a .tran; .nodeset is of all analyses"
+                )
+            text, at = one.words[1], 0
+            while match := _SET.match(text, at):
+                net, at = _net(match["net"]), match.end()
+                if net == GROUND or net in found or Voltage(net) not in probes:
+                    raise self.refuse(one.line, f"{word} must name a net of the circuit, once, not {shown(net)}")
+                try:
+                    found[net] = self.parameters.evaluate(match["volts"])
+                    _SOURCE.check(f"v({net})", found[net])
+                except InputError as error:
+                    raise self.refuse(one.line, str(error)) from None
+            if at < len(text):
+                raise self.refuse(one.line, f"{word} must have v(net)=value, not {shown(text[at:])}")
+        return tuple(found.items())
+
+    def _analysis(self, one: _Statement) -> Analysis:
+        """Return the analysis that a statement asks for."""
+        if one.words[0] == ".op":
+            if one.words[1:] or one.fields:
+                raise self.refuse(one.line, ".op must stand alone")
+            return Op()
+        named = one.words[0] == ".dc"
         try:
-            numbers = [self.parameters.evaluate(word) for word in one.words[1:]]
+            numbers = [self.parameters.evaluate(word) for word in one.words[1 + named :]]
         except InputError as error:
             raise self.refuse(one.line, str(error)) from None
+        return self._dc(one, numbers) if named else self._tran(one, numbers)
+
+    def _dc(self, one: _Statement, numbers: list[float]) -> Dc:
+        """Return a sweep; its last value is the last whole step, as in ngspice."""
+        source = one.words[1] if one.words[1:] else ""
+        if one.fields or len(numbers) != 3 or source[:1] not in ("v", "i"):
+            raise self.refuse(one.line, ".dc must have one source, v or i, and start, stop and step")
+        start, stop, step = numbers
+        try:
+            for value in (start, stop):
+                _SOURCE.check("the value of a source", value)
+        except InputError as error:
+            raise self.refuse(one.line, str(error)) from None
+        if (stop - start) * step <= 0 or abs(step) < _LEAST_STEP or abs(step) > abs(stop - start) * (1 + 1e-9):
+            raise self.refuse(one.line, f".dc must have a step that leads from start to stop, at least {_LEAST_STEP:g}")
+        if (count := int((stop - start) / step * (1 + 1e-9))) > _POINTS:
+            raise self.refuse(one.line, f".dc must have at most {_POINTS} points, not {count}")
+        kind = "v" if source[0] == "v" else "i"
+        return Dc(kind, source[1:], start, start + count * step, step)
+
+    def _check_swept(self, elements: tuple[Element, ...]) -> None:
+        """Raise InputError where the netlist sweeps a source that its top level does not have."""
+        if isinstance(run := self.run, Dc):
+            sources = [one.letter + one.name for one in elements if isinstance(one, Source)]
+            if run.kind + run.source not in sources:
+                raise self.refuse(
+                    self.run_texts.line,
+                    f".dc must sweep a source of the top level, not {run.kind}{run.source}; it has {listed(sources)}",
+                )
+
+    def _tran(self, one: _Statement, numbers: list[float]) -> Tran:
+        """Return the analysis of a `.tran`: longest step and end."""
         if one.fields or len(numbers) not in (2, 4) or not 0 < numbers[0] <= numbers[1] or any(numbers[2:3]):
             raise self.refuse(one.line, ".tran must have a step and an end, 0 < step <= end, and may have 0 and a step")
         return Tran(min(numbers[0], *numbers[3:], numbers[1]), numbers[1])
@@ -487,6 +567,10 @@ def _statements(text: str, where: str) -> Iterator[_Statement]:
         line = re.sub(r"\s*=\s*", "=", " ".join(parts))
         if measure := _MEASURE.match(line):
             yield _Statement(number, (".meas", line[measure.end() :]), {})
+            continue
+        if line.startswith((".nodeset ", ".ic ")):
+            word, _, volts = line.partition(" ")
+            yield _Statement(number, (word, volts.strip()), {})
             continue
         found = list(_WORD.finditer(line))
         ends = [0, *(one.end() for one in found)]

@@ -1,4 +1,4 @@
-"""Measures of a transient against ngspice's own `.meas` on the same deck, and by hand where a value is known."""
+"""Measures against ngspice's own `.meas` on the same deck, and by hand where a value is known."""
 
 import re
 import shutil
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.circuit.bench import Bench, Current, Voltage
+from cosim.circuit.bench import Bench, Current, Dc, Op, Tran, Voltage, pointed
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.measures import (
     Crossing,
@@ -74,34 +74,138 @@ def netlist(technology):
     return read_netlist(text, "rc.sp", technology)
 
 
-def bench_of(netlist, technology):
-    return Bench(netlist.circuit, technology, netlist.run, probes_of(netlist.measures))
+@pytest.fixture
+def measured(technology, tmp_path, monkeypatch):
+    """netlist -> measure -> value of ours and of ngspice's, and what ngspice says."""
+
+    def run(netlist):
+        monkeypatch.setenv("NGSPICE_MEAS_PRECISION", "10")
+        program = shutil.which("ngspice")
+        if program is None:
+            pytest.skip("the program ngspice is not installed, only its library")
+        bench = Bench(netlist.circuit, technology, netlist.run, probes_of(netlist.measures))
+        printing = pointed(bench)
+        body, end, _ = format_bench(printing).rpartition(".end\n")
+        (tmp_path / "a.sp").write_text(f"{body}{format_measures(netlist.measures, printing.analysis)}{end}")
+        done = subprocess.run([program, "-b", "a.sp"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        theirs = {
+            name: float(value) for name, value in re.findall(r"^(\w+) +=  *([-\d]\S*)", done.stdout, re.MULTILINE)
+        }
+        waves = simulator_named("ngspice").run(bench, 60)
+        return evaluate_measures(netlist.measures, waves.time, waves.probes), theirs, done.stdout + done.stderr
+
+    return run
 
 
 @pytest.mark.ngspice
-def test_every_measure_is_ngspices(netlist, technology, tmp_path, monkeypatch):
+def test_every_measure_is_ngspices(netlist, measured):
     """The library's run and the program's are one code with the same time points, so only printed digits differ.
 
     ngspice prints 7 digits of most measures, half a unit of the last one is 5e-7 of a number that begins with 1; its
     integrals take Simpson's rule where three steps are equal, which is nearer to a curve than the trapezoids here.
     """
-    monkeypatch.setenv("NGSPICE_MEAS_PRECISION", "10")
-    program = shutil.which("ngspice")
-    if program is None:
-        pytest.skip("the program ngspice is not installed, only its library")
-    bench = bench_of(netlist, technology)
-    body, end, _ = format_bench(bench).rpartition(".end\n")
-    (tmp_path / "rc.sp").write_text(f"{body}{format_measures(netlist.measures)}{end}")
-    done = subprocess.run(
-        [program, "-b", "rc.sp"], cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    theirs = {name: float(value) for name, value in re.findall(r"^(\w+) +=  *(\S+)", done.stdout, re.MULTILINE)}
-    waves = simulator_named("ngspice").run(bench, 60)
-    ours = evaluate_measures(netlist.measures, waves.time, waves.probes)
-    assert ours.keys() == STATEMENTS.keys() and ours.keys() <= theirs.keys(), done.stdout + done.stderr
+    ours, theirs, said = measured(netlist)
+    assert ours.keys() == STATEMENTS.keys() and ours.keys() <= theirs.keys(), said
     for name, value in ours.items():
         tolerance = 1e-5 if name in ("power", "charge") else 2e-6
         assert value == pytest.approx(theirs[name], rel=tolerance, abs=1e-15), name
+
+
+# An inverter whose input is swept, and a divider with a characteristic of both signs.
+SWEPT = """* an inverter
+.param supply=0.6 half='supply/2'
+vdd vdd 0 {supply}
+vin in 0 pulse(0 1 0 1u 1u 1u 4u)
+mn out in 0 0 generic180_n w=2u l=2u
+mp out in vdd vdd generic180_p w=2u l=4u
+vo out o 0
+r1 o q 200g
+m3 q vdd 0 0 generic180_n w=2u l=2u
+iq 0 q 0
+cl out 0 1p
+"""
+EITHER_WAY = {  # of a sweep of vin from -0.1 to 0.6 or back, in steps of 2 mV
+    "atv": "find v(out) at=0.2513",
+    "first": "find v(out) at=-0.1",
+    "lastv": "find v(out) at={supply}",
+    "atd": "find v(out,q) at=0.3",
+    "ati": "find i(vdd) at=0.2",
+    "trip": "when v(out)=v(in) cross=1",
+    "tripv": "find v(q) when v(out)=v(in)",
+    "level": "when v(out)='half' cross=last",
+    "width": "trig v(out) val=0.5 cross=1 targ v(out) val=0.1 cross=1",
+    "since": "trig at=0.1 targ v(out) val=0.1 cross=1",
+    "mean": "avg v(out)",
+    "meanw": "avg v(out) from=0.1 to=0.4",
+    "below": "avg v(in) from=-0.05 to=0",
+    "least": "min i(vdd) from=0 to=0.4",
+    "most": "max v(out)",
+    "swing": "pp v(out) from=0.1 to=0.3",
+    "topat": "min_at i(vdd)",
+    "whole": "rms v(out)",
+    "area": "integ v(out)",
+    "sum": "param='2*width+trip/supply'",
+}
+UPWARDS = {
+    "fall": "when v(out)='half' fall=1",
+    "power": "rms v(out) from=0.1 to=0.4",
+    "charge": "integ i(vdd) from=0 to=0.4",
+    "early": "integ v(out) from=-0.1 to=0",
+}
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("sweep", ["-0.1 {supply} 2m", "{supply} -0.1 -2m"])
+def test_every_measure_of_a_sweep_is_ngspices(technology, measured, sweep):
+    """As above; from= and to= lie on points. Simpson's rule differs by step^2 / 12 times the change of the slope."""
+    statements = EITHER_WAY | (UPWARDS if sweep.startswith("-") else {"rise": "when v(out)='half' rise=1"})
+    text = f"{SWEPT}.dc vin {sweep}\n" + "".join(f".meas dc {name} {text}\n" for name, text in statements.items())
+    netlist = read_netlist(text, "a.sp", technology)
+    ours, theirs, said = measured(netlist)
+    assert ours.keys() == statements.keys() and ours.keys() <= theirs.keys(), said
+    for name, value in ours.items():
+        tolerance = 2e-4 if name in ("whole", "area", "power", "charge", "early") else 2e-6
+        assert value == pytest.approx(theirs[name], rel=tolerance, abs=1e-15), name
+    assert ours["area"] * netlist.run.step > 0
+
+
+@pytest.mark.ngspice
+def test_a_swept_current_and_an_operating_point_are_ngspices(technology, measured):
+    swept = "iq -10n 10n 0.3n\n.meas dc atv find v(q) at=1n\n.meas dc lastv find v(q) at=9.8n\n"
+    swept += ".meas dc level find v(out,q) when v(q)=0.03\n.meas dc zero when v(q)=0 cross=1\n"
+    netlist = read_netlist(f"{SWEPT}.dc {swept}", "a.sp", technology)
+    ours, theirs, said = measured(netlist)
+    assert netlist.run.stop == pytest.approx(9.8e-9) and len(ours) == 4, said
+    assert ours == {name: pytest.approx(theirs[name], rel=2e-6) for name in ours}
+    point = ".op\n.meas op level find v(q)\n.meas op drawn find i(vdd)\n.meas op power param='-drawn*supply+0*half'\n"
+    ours, theirs, said = measured(read_netlist(SWEPT + point, "a.sp", technology))
+    assert len(ours) == 3 and ours["power"] == -0.6 * ours["drawn"]
+    assert ours == {name: pytest.approx(theirs[name], rel=2e-6) for name in ours}, said
+
+
+@pytest.mark.parametrize(
+    ("run", "text", "said"),
+    [
+        (
+            Dc("v", "a", 0, 1, 0.1),
+            "tran x find v(a) at=1",
+            r"must begin with .meas dc, because the netlist's analysis is",
+        ),
+        (Op(), "tran x find v(a) at=1", r"must begin with .meas op"),
+        (Tran(1, 4), "dc x find v(a) at=1", r"must begin with .meas tran, .* not .meas dc"),
+        (Dc("v", "a", 0, 1, 0.1), "dc x find v(a) at=1.1", "at must lie in 0 to 1, the run of .dc, not 1.1"),
+        (Dc("v", "a", 1, -1, -0.1), "dc x avg v(a) from=1 to=-1", "from and to must lie in -1 to 1, from < to"),
+        (Dc("v", "a", 0, 1, 0.1), "dc x when v(a)=1 td=1", "td counts in a transient, not in a sweep"),
+        (Dc("i", "a", 0, 1, 0.1), "dc x max v(a)", "ngspice has max over a swept voltage source"),
+        (Dc("v", "a", 1, -1, -0.1), "dc x rms v(a) from=0 to=1", "ngspice has rms from= to= of a rising sweep"),
+        (Dc("v", "a", -1, 1, 0.1), "dc x integ v(a) from=-1 to=-0.5", "ngspice has integ from= to= of a rising sweep"),
+        (Op(), "op x find v(a) at=1", "'at' is not understood behind the measure x"),
+        (Op(), "op x when v(a)=1", "an operating point has find SIGNAL and param='EXPRESSION', not 'when'"),
+    ],
+)
+def test_what_an_analysis_has_no_measure_of_is_refused(run, text, said):
+    with pytest.raises(InputError, match=said):
+        parse_measure(text, Parameters({}), (), run, frozenset((A, B)))
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -109,10 +213,10 @@ def test_a_measure_is_written_and_read_again(netlist, name):
     """What `format_measures` writes, `parse_measure` reads to the same measure, but for the digits of a number."""
     own = next(one for one in netlist.measures if one.name == name)
     before = tuple(one.name for one in netlist.measures[: netlist.measures.index(own)])
-    line = format_measures([own]).splitlines()[-1].removeprefix(".meas ")
+    line = format_measures([own], netlist.run).splitlines()[-1].removeprefix(".meas ")
     parameters = Parameters({"high": "1.0"})
-    again = parse_measure(line, parameters, before, netlist.run.end, signals_of(netlist.circuit))
-    assert type(again) is type(own) and format_measures([again]) == format_measures([own])
+    again = parse_measure(line, parameters, before, netlist.run, signals_of(netlist.circuit))
+    assert type(again) is type(own) and format_measures([again], netlist.run) == format_measures([own], netlist.run)
 
 
 A, B = Voltage("a"), Voltage("b")
@@ -204,4 +308,4 @@ def test_a_formula_of_a_missing_measure_has_no_value():
 def test_what_is_not_understood_is_refused(text, said):
     probes = frozenset((A, B, Voltage("0"), Current("a")))
     with pytest.raises(InputError, match=said):
-        parse_measure(text, Parameters({"p": "1"}), ("old",), 4.0, probes)
+        parse_measure(text, Parameters({"p": "1"}), ("old",), Tran(1.0, 4.0), probes)

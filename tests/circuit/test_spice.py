@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.circuit.bench import Tran
+from cosim.circuit.bench import Dc, Op, Tran
 from cosim.circuit.deck import format_circuit
 from cosim.circuit.elements import Capacitor, Instance, Resistor, Source
 from cosim.circuit.spice import read_netlist
@@ -100,7 +100,6 @@ def test_what_is_written_is_read_again(read, technology):
         (".options reltol=1", r"\.options must be left out: cosim sets"),
         (".temp 50", r"\.temp must be left out"),
         (".control", r"\.control must be left out"),
-        (".dc v1 0 1 0.1", r"'\.dc' is not understood"),
         ("m1 a b c 0 nmos w=2u l=2u", "the model must be a transistor of generic180, generic180_n and generic180_p"),
         ("m1 a b c generic180_n w=2u l=2u", "m1 must have 4 nets, not 3"),
         ("m1 a b c 0 generic180_n w=2u", "l must lie in"),
@@ -126,6 +125,20 @@ def test_what_is_written_is_read_again(read, technology):
         ("r-1 a 0 1k", "a name must be of letters, digits and _"),
         (".tran 0 1u", r"\.tran must have a step and an end"),
         (".tran 2u 1u", r"\.tran must have a step and an end"),
+        (".dc vdd 0 1", r"\.dc must have one source, v or i, and start, stop and step"),
+        (".dc vdd 0 1 0.1 va 0 1 0.1", "parameter 'va' is used but not defined"),
+        (".dc temp 0 60 10", r"\.dc must have one source, v or i"),
+        (".dc vdd 0 1 -0.1", r"\.dc must have a step that leads from start to stop"),
+        (".dc vdd 0 1 2", r"\.dc must have a step that leads from start to stop"),
+        (".dc vdd 0 1 1u", r"\.dc must have at most 100000 points, not 1000000"),
+        (".dc vdd 0 200 1", "the value of a source must lie in -100 to 100"),
+        (".dc vnone 0 1 0.1", r"\.dc must sweep a source of the top level, not vnone; it has vdd"),
+        (".op now", r"\.op must stand alone"),
+        (".ic v(none)=1", r"\.ic must name a net of the circuit, once, not 'none'"),
+        (".nodeset v(vdd)=1 v(vdd)=2", r"\.nodeset must name a net of the circuit, once, not 'vdd'"),
+        (".nodeset v(0)=1", r"\.nodeset must name a net of the circuit, once, not '0'"),
+        (".nodeset v(vdd) 1", r"\.nodeset must have v\(net\)=value, not 'v\(vdd\) 1'"),
+        (".nodeset v(vdd)=size", "parameter 'size' is used but not defined"),
         (".subckt two p q", "two is defined twice, also in line 3"),
         (".subckt generic180_n d g s b", "generic180_n must have another name"),
         (".meas tran x find v(nowhere) at=1u", "there is no nowhere"),
@@ -134,7 +147,7 @@ def test_what_is_written_is_read_again(read, technology):
     ],
 )
 def test_what_is_wrong_is_refused_by_its_line(read, line, said):
-    run = "" if line.startswith(".tran") else ".tran 1u 1m\n"
+    run = "" if line.startswith((".tran", ".dc", ".op")) else ".tran 1u 1m\n"
     text = f"* faulty\nvdd vdd 0 1\n.subckt two p q\nrp p q 1k\n.ends\n{line}\n{run}x9 vdd 0 two\n"
     with pytest.raises(InputError, match=said) as raised:
         read(text)
@@ -156,8 +169,15 @@ def test_what_is_wrong_is_refused_by_its_line(read, line, said):
         ("* a\nv1 a 0 1\n.meas tran x find v(a) at=0", "line 3: a measure needs a run"),
         ("* a\n.subckt open x\nr1 x 0 1", r"line 2: the subcircuit open must end with \.ends"),
         ("* a\n.subckt b x\n.tran 1u 1m\n.ends", r"line 3: \.tran must stand outside of the subcircuit b"),
+        ("* a\n.op\nv1 a 0 1\n.ic v(a)=1", r"line 4: \.ic is of a transient, so there must be a \.tran"),
+        ("* a\n.op\n.dc v1 0 1 0.1", r"line 3: \.dc must be given once, as the only analysis; line 2 has \.op"),
+        ("* a\nv1 a 0 1\n.dc v1 0 1 0.1\n.meas tran x find v(a) at=1", r"line 4: a measure must begin with \.meas dc"),
+        ("* a\n.subckt b x\n.nodeset v(x)=1\n.ends", r"line 3: \.nodeset must stand outside of the subcircuit b"),
         ("* a\n.subckt b x\n.meas tran y find v(x) at=0\n.ends", r"line 3: \.meas must stand outside"),
-        ("* a\n.tran 1u 1m\n.tran 1u 1m", r"line 3: \.tran must be given once; line 2 has one, too"),
+        (
+            "* a\n.tran 1u 1m\n.tran 1u 1m",
+            r"line 3: \.tran must be given once, as the only analysis; line 2 has \.tran",
+        ),
     ],
 )
 def test_what_takes_more_than_a_line_is_refused(read, text, said):
@@ -172,6 +192,21 @@ def test_instances_with_other_values_of_parameters_have_a_subcircuit_of_their_ow
     netlist = read(text)
     assert [one.subcircuit for one in netlist.circuit.elements] == ["r2_3", "r2", "r2", "r2_3", "r2_2"]
     assert netlist.blocks == {"r2": "r2", "r2_3": "r2", "r2_2": "r2_2"} and netlist.values["r2_3"] == "r=2000"
+
+
+def test_sweeps_and_operating_points_are_read(read):
+    """A sweep ends at its last whole step; sources are what they are at time 0, unless they have a value for dc."""
+    text = (
+        "* a\n.param top=0.65\nv1 a 0 dc 0.3 pwl(0 1 1 2)\nv2 b 0 pwl(1u 0.2 2u 1)\nv3 c 0 pulse(0.1 1 0 1n 1n 1u 2u)\n"
+    )
+    text += "x1 a b s\n.subckt s p q\nr1 p n 1k\nr2 n q 1k\n.ends\n.nodeset v(a)=0.1, v(x1.n)='top/2'\n"
+    swept = read(text + ".dc v2 0 {top} 0.1\n.meas dc m find v(x1.n) at=0.6\n")
+    assert swept.run == Dc("v", "2", 0.0, pytest.approx(0.6), 0.1)
+    assert [element.value for element in swept.circuit.elements[:3]] == [0.3, 0.2, 0.1]
+    assert swept.start == (("a", 0.1), ("x1.n", 0.325)) and swept.preset == ()
+    assert read(text + ".op\n").run == Op()
+    run = read(text + ".tran 1u 1m\n.ic v(x1.n)=0.2\n")
+    assert run.preset == (("x1.n", 0.2),) and isinstance(run.circuit.elements[0].value, tuple)
 
 
 def test_what_no_instance_uses_is_read_and_named(read):

@@ -35,8 +35,7 @@ def format_bench(bench: Bench) -> str:
     saved = " ".join(saved_name(probe, nested=nested) for probe in bench.probes) or "all"
     lines: list[str] = []
     if bench.preset:
-        supply = format_number(bench.technology.supply)
-        lines += fold(f".ic {' '.join(f'v({net})={supply}' for net in bench.preset)}")
+        lines += fold(f".ic {_voltages(bench.preset)}")
     if bench.start:
         lines += format_point(bench.start)
     if bench.noise is not None:
@@ -98,7 +97,11 @@ def format_point(voltages: tuple[tuple[str, float], ...]) -> list[str]:
 
     Returns its folded lines.
     """
-    return fold(f".nodeset {' '.join(f'v({net})={format_number(value)}' for net, value in voltages)}")
+    return fold(f".nodeset {_voltages(voltages)}")
+
+
+def _voltages(voltages: tuple[tuple[str, float], ...]) -> str:
+    return " ".join(f"v({net})={format_number(value)}" for net, value in voltages)
 
 
 def vector(probe: Probe, *, nested: bool) -> str:

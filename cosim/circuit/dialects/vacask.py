@@ -86,9 +86,9 @@ def _analysis(bench: Bench) -> list[str]:
 
 
 def _transient(bench: Bench) -> str:
-    step, supply = format_number(bench.transient.step), format_number(bench.technology.supply)
+    step = format_number(bench.transient.step)
     run = f"analysis {RUN} tran step={step} stop={format_number(bench.transient.end)} maxstep={step}"
-    starts = ", ".join(f'"{net.replace(".", ":")}", {supply}' for net in bench.preset)
+    starts = ", ".join(f'"{net.replace(".", ":")}", {format_number(value)}' for net, value in bench.preset)
     return f'{run} icmode="op" ic={{{starts}}}' if starts else run
 
 

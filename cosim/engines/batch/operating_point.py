@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench
-from cosim.circuit.elements import Mos
+from cosim.circuit.elements import Mos, Resistor
 from cosim.circuit.waveforms import Waveform
 from cosim.engines.batch.arrays import (
     BEGINS_STEP,
@@ -33,7 +33,7 @@ from cosim.engines.batch.arrays import (
     TransientState,
 )
 from cosim.engines.batch.assemble import AssembledCircuit
-from cosim.engines.batch.circuit import SPARE, FlatCircuit
+from cosim.engines.batch.circuit import SPARE, FlatCircuit, Unsupported
 from cosim.engines.batch.device_tables import RANK, RESPONSES
 from cosim.engines.batch.evaluate import TANGENT_RANGE
 from cosim.engines.batch.lanes import LANES, aligned_zeros, aligned_zeros_single
@@ -45,7 +45,7 @@ _NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (
 _ERROR = 10.0  # V of a step's error per reltol
 _SHARE = 0.05 / 20  # of a step's change per trtol, which its error may be as well
 _LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and the first behind a breakpoint
-_CLAMP = 1e-3  # S
+_CLAMP, _STIFF = 1e-3, 1e6  # S, or times the conductance of the smallest resistor
 _LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
 _FIRST_PSEUDO_STEP = 1e-10  # s: the first step on the way to an operating point
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a chip's deviations, where no operating point is found at once
@@ -280,7 +280,8 @@ def _solve_from(
         rows[:] = 0.0
     for net, voltage in bench.start:
         if net in circuit.net:
-            values.x[s.row[circuit.net[net]]] = voltage
+            behind = sum(few[0][0][circuit.source[f"v{name}"]] * sign for name, sign in circuit.nets.paths[net])
+            values.x[s.row[circuit.net[net]]] = voltage - behind
     values.x[circuit.nets.unknowns] = 0.0
     for lane in range(LANES):
         if starts is not None:
@@ -318,7 +319,11 @@ def clamped_rows(circuit: AssembledCircuit, bench: Bench, flat: FlatCircuit) -> 
                 reached.setdefault(net, set()).add(mos.polarity)
     rails = {frozenset("p"): supply, frozenset("n"): 0.0}
     leaks = {net: rails[frozenset(by)] for net, by in reached.items() if frozenset(by) in rails}
-    clamped = [(net, _CLAMP, supply) for net in bench.preset]
+    for net, _ in bench.preset:
+        if circuit.nets.paths.get(net):
+            raise Unsupported(f"a preset of net {net}, which is behind a voltage source")
+    stiff = max([_CLAMP, *(_STIFF / one.value for one in flat.shared if isinstance(one, Resistor))])
+    clamped = [(net, stiff, voltage) for net, voltage in bench.preset]
     clamped += [(net, _LEAK, voltage) for net, voltage in leaks.items()]
     rows = [(circuit.arrays.row[circuit.net[net]], *pull) for net, *pull in clamped if net in circuit.net]
     return np.array([one for one in rows if one[0] < circuit.nets.unknowns], dtype=np.float64).reshape(-1, 3)

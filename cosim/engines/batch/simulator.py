@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import thread_time
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ from cosim.engines.batch.operating_point import (
     new_tile,
     operating_points,
 )
+from cosim.engines.batch.sweep import as_transient, of_analysis
 from cosim.engines.batch.transient import advance_transient
 from cosim.engines.batch.transient_noise import add_noise_sources, advance_noisy_transient, begin_noise, noise_state
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
@@ -45,6 +47,7 @@ from cosim.technology.types import Technology
 from cosim.variation.draws import Chip
 
 Array = NDArray[np.float64]
+Made = TypeVar("Made")
 REVISION = 8  # raised whenever the same bench comes out differently
 _ROWS = 2048  # of what is saved, between two looks at the clock
 
@@ -256,7 +259,7 @@ class BatchSimulator:
         timeout: seconds of processor time for all. Raises MissingToolError where tables must be measured and ngspice is
         missing.
         """
-        return self._solved(benches, lambda circuit, flat: operating_points(circuit, benches, flat), timeout)
+        return self._solved(benches, operating_points, timeout)
 
     def run_chips(self, bench: Bench, chips: Sequence[Chip], timeout: float) -> list[Waveforms | Failure]:
         """Simulate a bench on drawn chips side by side and return its waveforms on each, or why there are none.
@@ -265,29 +268,34 @@ class BatchSimulator:
         for all. Raises MissingToolError where tables must be measured and ngspice is missing.
         """
 
-        def begun(circuit: AssembledCircuit, flat: Sequence[FlatCircuit]) -> list[OperatingPoint]:
-            return chip_operating_points(circuit, bench, flat[0], chips)
+        def begun(
+            circuit: AssembledCircuit, run: Sequence[Bench], flat: Sequence[FlatCircuit]
+        ) -> list[OperatingPoint]:
+            return chip_operating_points(circuit, run[0], flat[0], chips)
 
         return self._solved([bench] * len(chips), begun, timeout)
 
     def _solved(
         self,
         benches: Sequence[Bench],
-        begun: Callable[[AssembledCircuit, Sequence[FlatCircuit]], list[OperatingPoint]],
+        begun: Callable[[AssembledCircuit, Sequence[Bench], Sequence[FlatCircuit]], list[OperatingPoint]],
         timeout: float,
     ) -> list[Waveforms | Failure]:
         """Simulate benches from the operating points that `begun` returns; see `run_all`."""
         deadline = thread_time() + timeout
         try:
-            circuit, flat = assemble_benches(benches)
-            found = solve_benches(circuit, benches, begun(circuit, flat), deadline, self.runner)
+            run = _each_once(benches, as_transient)
+            circuit, flat = assemble_benches(run)
+            found = solve_benches(circuit, run, begun(circuit, run, flat), deadline, self.runner)
         except Unsupported as reason:
             found = [reason for _ in benches]
         except SimulationTimeout:
             late = f"after {timeout:g} s of processor time"
             return [Failure(FailureKind.TIMEOUT, late, _deck(bench)) for bench in benches]
         return [
-            Failure(FailureKind.UNSUPPORTED, str(one), _deck(bench)) if isinstance(one, Unsupported) else one
+            Failure(FailureKind.UNSUPPORTED, str(one), _deck(bench))
+            if isinstance(one, Unsupported)
+            else of_analysis(bench, one)
             for one, bench in zip(found, benches, strict=True)
         ]
 
@@ -316,12 +324,18 @@ def assemble_benches(benches: Sequence[Bench]) -> tuple[AssembledCircuit, list[F
 
     Raises Unsupported where there is no model, MissingToolError where tables must be measured without ngspice.
     """
-    flat: list[FlatCircuit] = []
-    for k, bench in enumerate(benches):
-        flat.append(flat[-1] if k and bench is benches[k - 1] else flatten(bench.circuit))
+    flat = _each_once(benches, lambda bench: flatten(bench.circuit))
     if (noise := benches[0].noise) is not None:
         flat = add_noise_sources(flat, noise)
     return _assembled(benches[0], flat), flat
+
+
+def _each_once(benches: Sequence[Bench], make: Callable[[Bench], Made]) -> list[Made]:
+    """Return what `make` returns for each bench; for a bench that is the object before it, the object before it."""
+    found: list[Made] = []
+    for k, bench in enumerate(benches):
+        found.append(found[-1] if k and bench is benches[k - 1] else make(bench))
+    return found
 
 
 _texts: RecentValues[tuple[Circuit, Technology], str] = RecentValues(2)

@@ -187,7 +187,8 @@ def inference_benches(
     there = standing(design, condition, chip)
     circuit = design.assembly.circuit if chip is None else chip_circuit(design, chip)
     held = () if chip is None else design.assembly.held.values()
-    preset, probes = tuple(one for nets in held for one in nets), saved_probes(design.assembly)
+    preset = tuple((one, there.technology.supply) for nets in held for one in nets)
+    probes = saved_probes(design.assembly)
     controls: dict[int, list[Element]] = {}  # by the number of frames
     for x in samples:
         inputs = encode_sample(design, x)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cosim.base.errors import SimulationError
 from cosim.base.text import format_csv
+from cosim.circuit.bench import pointed
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.measures import format_measures
 from cosim.engines.table import NGSPICE
@@ -142,11 +143,15 @@ def worst_deck(sheet: Datasheet, study: DatasheetStudy, chip: DatasheetChip, ori
 
     The deviations of the chip are in its transistors.
     """
-    deck = format_bench(chip_bench(study, chip.chip, NGSPICE))
+    bench = pointed(chip_bench(study, chip.chip, NGSPICE))
+    deck = format_bench(bench)
     title, _, rest = deck.partition("\n")
     body, end, _ = rest.rpartition(".end\n")
     assert end
     values = named_values(sheet, chip)
     notes = (f"* {name} = {'no value' if value is None else repr(value)}" for name, value in values.items())
     head = f"* chip {chip.chip} of {origin}, seed {study.plan.seed}, by {study.engine}; run it with ngspice -b"
-    return "\n".join([head, title, *notes, body.rstrip("\n")]) + f"\n{format_measures(study.netlist.measures)}.end\n"
+    return (
+        "\n".join([head, title, *notes, body.rstrip("\n")])
+        + f"\n{format_measures(study.netlist.measures, bench.analysis)}.end\n"
+    )

@@ -187,7 +187,7 @@ def _conditions(file: SheetFile, technology: Technology, path: Path) -> Iterable
         netlist = read_netlist(text, shown_path(source), there, {**dict(given), **followed})
         if netlist.run is None or not netlist.measures:
             raise InputError(
-                f"{shown_path(source)}: must have a .tran and at least one .meas for a datasheet; add them"
+                f"{shown_path(source)}: must have a .tran, .dc or .op and a .meas of it for a datasheet; add them"
             )
         yield DatasheetCondition(there, supply, given, netlist)
 

@@ -150,9 +150,11 @@ def chip_bench(study: DatasheetStudy, number: int, engine: str) -> Bench:
 def datasheet_bench(circuit: Circuit, technology: Technology, netlist: Netlist, engine: str) -> Bench:
     """Return the bench of a netlist's run, circuit without hierarchy, with the probes that its measures read."""
     assert netlist.run is not None
-    quick = engine_entry(engine).quick
-    run = Tran(_STEPS[quick] * netlist.run.step, netlist.run.end)
-    return Bench(circuit, technology, run, probes_of(netlist.measures), _TOLERANCES[quick])
+    run, quick = netlist.run, engine_entry(engine).quick
+    if isinstance(run, Tran):
+        run = replace(run, step=_STEPS[quick] * run.step)
+    probes, preset, start = probes_of(netlist.measures), netlist.preset, netlist.start
+    return Bench(circuit, technology, run, probes, _TOLERANCES[quick], preset, start)
 
 
 def run_condition(condition: DatasheetCondition, timeout: float) -> DatasheetChip:

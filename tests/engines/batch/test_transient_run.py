@@ -130,14 +130,14 @@ def test_a_stack_in_the_triode_region(both, technology, gate):
 
 
 def test_what_there_is_no_model_for_is_said(batch, technology):
-    """A bulk that nothing holds, an analysis that is no transient, a probe of nothing, circuits that differ."""
+    """A bulk that nothing holds, a sweep of nothing, a probe of nothing, circuits that differ."""
     supply, load = supply_of(technology), Source("i", "i", "vdd", "b", 1e-9)
     floating = Mos("m", "vdd", "vdd", "a", "b", "n", 1e-6, 1e-6)
     tran = Tran(1e-3, 1e-2)
     bulk = Bench(circuit("bulk", supply, load, floating, Capacitor("c", "a", "b", 1e-12)), technology, tran)
     wrong = {
         "transistor m has a bulk that floats, b": bulk,
-        "an analysis Dc": replace(bulk, analysis=Dc("v", "dd", 0.0, 1.8, 0.1)),
+        "a sweep of vnone": replace(bulk, analysis=Dc("v", "none", 0.0, 1.8, 0.1)),
         "nothing to save": Bench(circuit("probe", supply, load), technology, tran, (Voltage("nowhere"),)),
     }
     for said, bench in wrong.items():

@@ -38,14 +38,14 @@ def test_all_samples_rest_at_one_point(benches, design):
     dark = inference_bench(design, np.zeros((FRAMES, 3)))  # inputs that never move are dc sources from the start
     assert "iin_0_p in_0_p 0 dc " in format_bench(dark) and format_bench(resting(dark)) == still
     assert still.endswith(".save all\n.tran 1e-05 1e-05\n.end\n")
-    brighter = replace(inference_bench(design, np.zeros((FRAMES, 3))), preset=("xnet.a",))
+    brighter = replace(inference_bench(design, np.zeros((FRAMES, 3))), preset=(("xnet.a", 1.8),))
     assert format_bench(resting(brighter)) != still
 
 
 @pytest.fixture
 def staircase(technology):
     source = Source("1", "i", "a", "0", ((0.0, 2.5e-9), (1e-3, 2.5e-9), (2e-3, 7e-9)))
-    return Bench(Circuit("one source", (), (source,)), technology, Tran(1e-5, 1e-2), preset=("y",))
+    return Bench(Circuit("one source", (), (source,)), technology, Tran(1e-5, 1e-2), preset=(("y", 1.8),))
 
 
 def test_sources_stay_what_they_are_at_time_0(staircase):

@@ -179,7 +179,7 @@ def test_a_run_lasts_its_frames_at_a_fiftieth_of_one(design, technology):
     assert isinstance(bench.analysis, Tran)
     assert (bench.analysis.step, bench.analysis.end) == (pytest.approx(0.04e-3), pytest.approx(7e-3))
     assert (bench.preset, bench.from_rest) == (
-        tuple(one for nets in design.assembly.held.values() for one in nets),
+        tuple((one, 1.8) for nets in design.assembly.held.values() for one in nets),
         True,
     )
 

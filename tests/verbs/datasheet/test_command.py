@@ -88,6 +88,61 @@ def test_a_mirror_in_ngspice(cosim_main, sheet, tmp_path):
     assert int(farthest["chip"]) == found["worst"]
 
 
+ANALYSES = {  # in place of the mirror's transient; `ratio` is the sheet's measure
+    "op": ".op\n.meas op copied find i(vo)\n",
+    "dc": ".dc vo 0 {supply} 0.1\n.meas dc copied find i(vo) at={supply/2}\n.meas dc most max i(vo)\n",
+}
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_a_mirror_at_a_point_and_swept(batch, cosim_main, sheet, tmp_path, analysis):
+    """The same chips have the same ratio as in the transient above, in both engines, and ngspice -b prints it.
+
+    The audit differs by less than 2 % of sigma, as below; the transient is at rest within 0.1 % of sigma.
+    """
+    head, _, end = MIRROR.partition(".tran 1u 4u\n.meas tran copied find i(vo) at=4u\n")
+    end = end.replace(".meas tran late when v(in)='supply' rise=1\n", "").replace(".meas tran", f".meas {analysis}")
+    (tmp_path / "mirror.sp").write_text(head + ANALYSES[analysis] + end)
+    found, _, _ = figures(cosim_main, sheet, tmp_path / "run", "--chips", 30, "--audit", 5, "-j", 1)
+    (line,) = found["lines"]
+    assert line["audit"]["chips"] == 5 and line["audit"]["largest"] < 0.02 and found["elsewhere"] == 0
+    assert line["conditions"]["missing"] == 0 and len(found["conditions"]) == 8
+    assert {one["name"] for one in line["chips"]["causes"]["causes"]} == {"m1", "m2"}
+    (tmp_path / "mirror.sp").write_text(MIRROR)
+    before, _, _ = figures(cosim_main, sheet, tmp_path / "tran", "--chips", 30, "--audit", 0, "-j", 1)
+    assert line["chips"]["sigma"] == pytest.approx(before["lines"][0]["chips"]["sigma"], rel=2e-3)
+    if program := shutil.which("ngspice"):
+        command = [program, "-b", tmp_path / "run" / "datasheet_worst.sp"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        ratio = re.search(r"^ratio += +(\S+)", said, re.MULTILINE)
+        assert ratio is not None, said
+        difference = float(ratio[1]) - found["worst_values"]["ratio"]
+        assert abs(difference) < 0.02 * line["chips"]["sigma"]
+
+
+@pytest.mark.ngspice
+def test_a_sweep_beyond_the_tables_runs_in_ngspice(batch, cosim_main, sheet, tmp_path):
+    swept = (
+        MIRROR.replace(".tran 1u 4u", ".dc vo 2.6 0 -0.1").replace(".meas tran", ".meas dc").replace("at=4u", "at=2")
+    )
+    (tmp_path / "mirror.sp").write_text(swept.replace(".meas dc late when v(in)='supply' rise=1\n", ""))
+    found, _, _ = figures(cosim_main, sheet, tmp_path / "run", "--chips", 2, "--audit", 0, "-j", 1)
+    assert found["elsewhere"] == 2 and found["lines"][0]["chips"]["missing"] == 0
+    assert re.search(r"^ngspice, because net out at 2\.\d+ V, outside", found["moved"]), found["moved"]
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize("engine", ["batch", "ngspice"])
+def test_a_capacitor_is_discharged_from_its_ic(batch, cosim_main, sheet, tmp_path, engine):
+    """0.5 V, held against 1 V behind 1 kohm until time 0, go to 1 V with 1 us: steps err by less than 1 in 10,000."""
+    text = "* rc\nv1 a 0 1\nr1 a b 1k\nc1 b 0 1n\n.ic v(b)=0.5\n.tran 10n 2u\n.meas tran left find v(a,b) at=1u\n"
+    (tmp_path / "rc.sp").write_text(text)
+    sheet.write_text('netlist = "rc.sp"\nmeasures = [{name = "left", unit = "V"}]\n')
+    found, _, _ = figures(cosim_main, sheet, tmp_path / "run", "--engine", engine, "--chips", 2, "-j", 1)
+    assert found["lines"][0]["chips"]["mean"]["mean"] == pytest.approx(0.5 / math.e, rel=1e-4)
+
+
 @pytest.mark.ngspice
 def test_the_worst_chip_is_replayed_by_ngspice(cosim_main, sheet, tmp_path):
     program = shutil.which("ngspice")
@@ -276,7 +331,7 @@ def test_a_faulty_netlist_is_named_by_its_line(cosim_main, sheet, tmp_path):
     assert code == 2 and "mirror.sp: line 7: 'eo' is not understood" in err
     (tmp_path / "mirror.sp").write_text(re.sub(r"\.meas.*\n", "", MIRROR))
     code, _, err = cosim_main("datasheet", sheet, "-o", tmp_path / "run", "--engine", "ngspice")
-    assert code == 2 and "must have a .tran and at least one .meas for a datasheet" in err
+    assert code == 2 and "must have a .tran, .dc or .op and a .meas of it for a datasheet" in err
 
 
 @pytest.mark.parametrize("verb", ["montecarlo", "compare", "sensitivity", "compile"])

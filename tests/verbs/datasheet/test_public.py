@@ -88,6 +88,24 @@ def test_the_winner_takes_all(measured):
 
 
 @pytest.mark.ngspice
+def test_the_voltage_of_the_reference_is_proportional_to_the_temperature(measured):
+    """U_T ln 8 without output conductance, which adds a few percent here; what the resistor takes flows in m2."""
+    found = measured("ptat")
+    assert found["ptat"] == pytest.approx(u_t(27) * math.log(8), rel=0.06)
+    assert found["current"] == pytest.approx(found["ptat"] / 10e6, rel=0.05)  # m5 has another drain voltage
+    assert measured("ptat", r=20e6)["ptat"] == pytest.approx(found["ptat"], rel=0.03)
+
+
+@pytest.mark.ngspice
+def test_the_n_curve_of_a_stronger_cell_is_wider(measured):
+    """At a higher threshold of the access transistor ma1 the read disturbs less: q rests lower, and flips later."""
+    before, after = measured("ncurve"), measured("ncurve", {"a1": (20e-3, 1.0)})
+    assert 0.0 < after["rest"] < before["rest"] < 0.03
+    assert after["margin"] > before["margin"] + 2e-3
+    assert before["current"] == -before["push"] > 0
+
+
+@pytest.mark.ngspice
 def test_a_cell_that_is_read_has_less_margin(measured):
     """The margin of a cell at rest is below half its supply (Seevinck), and access transistors take most of it."""
     hold, read = measured("sram"), measured("sram", word=0.5)
