@@ -232,9 +232,7 @@ def _solve_all(
     ]
 
 
-def _operating_point_tile(
-    circuit: AssembledCircuit, bench: Bench, clamps: Array, begun: Sequence[_Begun]
-) -> BenchTile:
+def _operating_point_tile(circuit: AssembledCircuit, bench: Bench, clamps: Array, begun: Sequence[_Begun]) -> BenchTile:
     """Return the tile in which operating points of benches that begin so are solved for, with clamped unknowns."""
     tile = _empty_tile(circuit, bench, 1, has_deviations=any(three_terminal.any() for _, three_terminal, _ in begun))
     # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
@@ -339,9 +337,7 @@ def _device_deviations(circuit: AssembledCircuit, flat: Sequence[FlatCircuit]) -
         if k and one.shared is flat[k - 1].shared:
             found.append(found[-1])
         else:
-            deviating = [
-                mos for mos in one.shared if isinstance(mos, Mos) and (mos.vt_shift or mos.beta_factor != 1.0)
-            ]
+            deviating = [mos for mos in one.shared if isinstance(mos, Mos) and (mos.vt_shift or mos.beta_factor != 1.0)]
             drawn = np.array([(mos.vt_shift, mos.beta_factor) for mos in deviating]).reshape(-1, 1, 2).T
             names = {mos.name: k for k, mos in enumerate(deviating)}
             three_terminal, four_terminal = _deviations_of(circuit, names, drawn[0], drawn[1])

@@ -268,9 +268,7 @@ class BatchSimulator:
         for all. Raises MissingToolError where tables must be measured and ngspice is missing.
         """
 
-        def begun(
-            circuit: AssembledCircuit, run: Sequence[Bench], flat: Sequence[FlatCircuit]
-        ) -> list[OperatingPoint]:
+        def begun(circuit: AssembledCircuit, run: Sequence[Bench], flat: Sequence[FlatCircuit]) -> list[OperatingPoint]:
             return chip_operating_points(circuit, run[0], flat[0], chips)
 
         return self._solved([bench] * len(chips), begun, timeout)

@@ -89,11 +89,12 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
 
     output = options.output
     check_outputs(VERB, output, options.json_file)
-    check_noise(options.noise, options.engine)
     simulator = engine_entry(options.engine).load()
     simulator.check()
     audited = min(audit_count(options.audit, options.engine), options.chips)
     sheet = read_sheet(options.sheet_file, options.pdk_root)
+    if options.noise:
+        check_noise(sheet, options.engine)
     plan = VariationPlan("local", options.seed, options.chips, area=options.area)
     study = datasheet_study(sheet, options.variation, plan, options.engine, options.timeout)
     made_with = _versions(study)

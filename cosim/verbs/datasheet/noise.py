@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cosim.base.errors import InputError
-from cosim.circuit.bench import PRECISE, TransientNoise
+from cosim.circuit.bench import PRECISE, Tran, TransientNoise
 from cosim.cli.progress import say
 from cosim.engines.engine import Batched, Failure
 from cosim.engines.simulation.workers import WorkerPool, run_tasks
@@ -24,11 +24,16 @@ from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, datasheet
 _CHUNK = 64
 
 
-def check_noise(runs: int, engine: str) -> None:
-    """Raise InputError where runs with noise are asked for in an engine other than the batched one."""
-    if runs and engine != BATCH:
+def check_noise(sheet: Datasheet, engine: str) -> None:
+    """Raise InputError for an engine without noise of transistors, and for a netlist without a transient."""
+    if engine != BATCH:
         raise InputError(
             f"--noise needs --engine {BATCH}: {engine} has no noise of transistors in a transient; leave one out"
+        )
+    if not isinstance(sheet.nominal.netlist.run, Tran):
+        raise InputError(
+            f"--noise needs a netlist with .tran: that of {sheet.name} has an operating point or a sweep, which take "
+            "no time; leave --noise out"
         )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,3 +100,10 @@ def test_ngspice_has_no_noise_of_transistors(cosim_main, sheet, tmp_path):
     code, out, err = cosim_main(*command)
     assert (code, out) == (2, "") and err.count("\n") == 1 and not (tmp_path / "run").exists()
     assert "--noise needs --engine batch: ngspice has no noise of transistors in a transient; leave one out" in err
+
+
+def test_an_operating_point_takes_no_time_in_which_noise_could_be(cosim_main, tmp_path):
+    sheet = Path(__file__).resolve().parents[3] / "netlists" / "public" / "ptat.toml"
+    code, out, err = cosim_main("datasheet", sheet, "-o", tmp_path / "run", "--noise", 5)
+    assert (code, out) == (2, "") and err.count("\n") == 1 and not (tmp_path / "run").exists()
+    assert "--noise needs a netlist with .tran: that of ptat has an operating point or a sweep" in err
