@@ -104,6 +104,7 @@ def adjoint_transient(s: Any, p: Any, v: Any, d: Any, w: Any) -> None:
             substitute_transposed(p, v.matrix, w.side)
             _add_solution(s.row, w.side, alpha_0, now, w.charge)
             _add_three_terminal(s, v, now, w.device, w.three_terminal[k])
+            _add_gate_charges(s, v, w.charge, w.three_terminal[k])
             _add_four_terminal(s, v, now, w.charge, w.four_terminal[k])
             _add_current_sources(s, now, w.source[k])
             for net in range(now.shape[0]):
@@ -239,6 +240,18 @@ def _add_three_terminal(s: Any, v: Any, now: Any, device_weight: Any, gradient: 
             response = load(responses, at) + load(responses, at + 1) * load(deviations, row)
             store(gradient, row, load(gradient, row) + flow * response)
             store(gradient, row + 1, load(gradient, row + 1) + flow * load(responses, at + 2))
+
+
+@jit
+def _add_gate_charges(s: Any, v: Any, charge: Any, gradient: Any) -> None:
+    """Add the derivatives by threshold shifts that the charges of gate lines have, which shift by their mean."""
+    devices = s.three_terminal
+    for k in range(devices.shape[0]):
+        line = devices[k, 0]
+        weighted = _difference(charge, s.gate_lines[line, 0], s.gate_lines[line, 1]) * s.three_terminal_sign[k]
+        weighted = weighted * load(v.gate_charge, 2 * line + 1) * s.three_terminal_size[k]
+        store(gradient, 4 * k, load(gradient, 4 * k) - weighted)
+        store(gradient, 4 * k + 2, load(gradient, 4 * k + 2) - weighted * s.upper_share[k])
 
 
 @jit

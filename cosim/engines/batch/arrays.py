@@ -60,7 +60,7 @@ class CircuitArrays(NamedTuple):
     three_terminal (n, 10): gate line, drain line, drain net, source net, six entries of the matrix, and *_sign, *_size.
     They come in three groups that end at three_terminal_groups: only the drain is unknown; the source is unknown;
     neither is. Its last number: how many of the first group, whose source is ground, come first.
-    is_cascode (n,): the device is two in series;
+    upper_share (n,): of the gate's area, that of the upper device of two in series, 0 for a single one;
     four_terminal (n, 14): nets of gate, drain, source and bulk, table, nine entries of the matrix;
     gate_table, drain_table, response_table, four_terminal_table: all tables in one; *_table_start: where each begins;
     *_axis (tables, 3 or 11): start, 1 / step and cells of each axis, see `assemble`.
@@ -88,7 +88,7 @@ class CircuitArrays(NamedTuple):
     three_terminal: Whole
     three_terminal_sign: Array
     three_terminal_size: Array
-    is_cascode: NDArray[np.bool_]
+    upper_share: Array
     three_terminal_groups: Whole
     four_terminal: Whole
     four_terminal_sign: Array
@@ -137,6 +137,8 @@ class TileValues(NamedTuple):
     current: out of each net, A; charge: on each net, C; matrix: entries, A/V, and SPARE more, where those of ground
     fall; source: values of sources, V or A;
     gate_functions, drain_functions: RANK values and RANK derivatives a line; gate_responses: RESPONSES of each;
+    tangent_range (3,): V, how far a line, a saturated drain line and a four-terminal device move on their tangents;
+    gate_shift: mean threshold shift of the devices on a gate line, by which the gate's charge is shifted, V;
     *_point: voltage at which a line was evaluated last, *_delta: its distance from there, V; *_charge: value and
     derivative a line; *_version: how often a line was evaluated, and of a device the sum of its two lines' when it was;
     three_terminal_tangent: current, g_m and g_ds a device; four_terminal_tangent: FOUR_TERMINAL_ROWS a device;
@@ -152,8 +154,10 @@ class TileValues(NamedTuple):
     charge: Array
     matrix: Single
     source: Array
+    tangent_range: Array
     gate_functions: Single
     gate_responses: Single
+    gate_shift: Array
     drain_functions: Single
     gate_point: Array
     gate_delta: Array

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.circuit.bench import Tolerances
 from cosim.circuit.elements import Capacitor, Element, Resistor, Source
 from cosim.engines.batch.arrays import GROUND, CircuitArrays
 from cosim.engines.batch.circuit import (
@@ -34,6 +35,7 @@ from cosim.engines.batch.lanes import LANES
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]  # fields of Structure
+_GMIN = Tolerances().gmin  # S, with which tables are measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,7 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
     kinds = list(dict.fromkeys(device.kind for device in three_terminal))
     line_arrays, lines_of = builder.lines(three_terminal, kinds)
     fields = {
-        **builder.linear(elements, three_terminal, tables),
+        **builder.linear(elements, three_terminal, four_terminal, tables),
         **line_arrays,
         **builder.three_terminal(three_terminal, lines_of),
         **builder.four_terminal(four_terminal),
@@ -170,9 +172,14 @@ class _ArrayBuilder:
         self,
         elements: Sequence[Element],
         three_terminal: Sequence[TabulatedDevice],
+        four_terminal: Sequence[TabulatedDevice],
         tables: Mapping[DeviceKind, DeviceTable],
     ) -> Columns:
-        """Return resistors and capacitors, among them those between gates and drains of three-terminal devices."""
+        """Return resistors and capacitors, among them those between gates and drains of three-terminal devices.
+
+        Resistors of gmin stand for what a junction of a four-terminal device loses; other tables have it in their
+        current.
+        """
         capacitance: dict[tuple[str, str], float] = {}
         for element in elements:
             if isinstance(element, Capacitor):
@@ -183,12 +190,17 @@ class _ArrayBuilder:
             if device.gate != device.drain:
                 pair = device.gate, device.drain
                 capacitance[pair] = capacitance.get(pair, 0.0) + device.size * table.c_gd
-        resistors = [element for element in elements if isinstance(element, Resistor)]
+        conductance: dict[tuple[str, str], float] = {}
+        for device in four_terminal:
+            for pair in ((end, device.bulk) for end in (device.drain, device.source) if end != device.bulk):
+                conductance[pair] = conductance.get(pair, 0.0) + device.size * _GMIN
+        resistors = [(one.a, one.b, 1.0 / one.value) for one in elements if isinstance(one, Resistor)]
+        resistors += [(*pair, value) for pair, value in conductance.items()]
         return {
             "capacitors": self._rows(capacitance),
             "capacitance": np.array(list(capacitance.values()), dtype=np.float64),
-            "resistors": self._rows((one.a, one.b) for one in resistors),
-            "conductance": np.array([1.0 / one.value for one in resistors], dtype=np.float64),
+            "resistors": self._rows((a, b) for a, b, _ in resistors),
+            "conductance": np.array([value for *_, value in resistors], dtype=np.float64),
         }
 
     def _rows(self, pairs: Iterable[tuple[str, str]]) -> Whole:
@@ -236,7 +248,7 @@ class _ArrayBuilder:
             "three_terminal": np.array(rows, dtype=np.int64).reshape(-1, 10),
             "three_terminal_sign": np.array([device.kind.sign for device in devices], dtype=np.float64),
             "three_terminal_size": np.array([device.size for device in devices], dtype=np.float64),
-            "is_cascode": np.array([len(device.parts) > 1 for device in devices], dtype=np.bool_),
+            "upper_share": np.array([_upper_share(device.kind) for device in devices], dtype=np.float64),
             "three_terminal_groups": np.array([alone, alone + inner, len(devices), grounded], dtype=np.int64),
         }
 
@@ -256,6 +268,14 @@ class _ArrayBuilder:
             "four_terminal_sign": np.array([device.kind.sign for device in devices], dtype=np.float64),
             "four_terminal_size": np.array([device.size for device in devices], dtype=np.float64),
         }
+
+
+def _upper_share(kind: DeviceKind) -> float:
+    """Return the upper transistor's share of a cascode's gate area, 0 for a single transistor."""
+    if kind.cascode is None:
+        return 0.0
+    upper = kind.cascode[0] * kind.cascode[1]
+    return upper / (upper + kind.w * kind.l)
 
 
 def _three_terminal_tables(tables: Sequence[DeviceTable]) -> Columns:

@@ -170,7 +170,8 @@ def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviati
             value * level,
             (value * bend + slope) * level,
         )
-    value, slope = _cubic(s.gate_table, begin + RANK + 1, u)
+    shift = v.gate_shift[line, lane] if has_deviations else 0.0
+    value, slope = _cubic(s.gate_table, begin + RANK + 1, u - shift)
     v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = value + slope * out, slope
     v.gate_point[line, lane] = x
     if has_deviations:

@@ -50,7 +50,7 @@ STATIC = Tolerances(abstol=1e-18, vntol=1e-9, reltol=1e-6)
 FAST = replace(STATIC, xmu=0.0, trtol=1e9, chgtol=1e-3)
 _RAMP = 1e-18  # s from point to point: no transistor conducts so fast
 _COPIES = 600  # in one deck
-FORMAT = 2  # raised whenever a table of the same device comes out differently
+FORMAT = 6  # raised whenever a table of the same device comes out differently
 Bias = tuple[float, float]  # voltages of the source and of the drain of a device's copy, V to the bulk
 
 
@@ -224,9 +224,9 @@ def _charges(setup: MeasurementSetup, kind: DeviceKind, paths: Array) -> Array:
 
 
 _EXACT = 1e-3  # relative, at a high V_DS
-_ONSET = 5e-3  # of the saturated current, at V_DS of 0 to 0.1 V
+_ONSET = 1e-3  # of the saturated current, at V_DS of 0 to 0.1 V
 _REVERSED = 2e-2  # relative, beyond _ONSET
-_LEAKING, _WORKING, _FROZEN = 2e-13, 2e-8, 2.5e-7  # A: less exact below, and above; the shape stays above
+_LEAKING, _WORKING, _FROZEN = 2e-14, 2e-8, 2.5e-7  # A: less exact below, and above; the shape stays above
 _LOOSEST = 30.0  # times less exact
 _FREEZE_WIDTH = 2.0  # rows
 _ROUNDS, _STEPS = 12, 4
@@ -306,7 +306,7 @@ _FLOOR = 1e-19  # A
 _VT_STEP, _BETA_STEP = 0.01, 1.02
 SIGNAL = (1e-12, 1e-7)  # A: currents whose error is reported
 _RESPONDING = (1e-12, 1e-8)  # A: where the gate shift of a threshold is taken
-_TYPICAL = 1e-9  # A: where the drain's charge is taken
+_TYPICAL = 2e-10  # A: where the drain's charge is taken
 _SATURATED = 0.2  # V_DS, V: from there on the overlap is taken
 
 
@@ -342,11 +342,12 @@ def fit_three_terminal(setup: MeasurementSetup, kind: DeviceKind) -> ThreeTermin
     first = _index(y, _SATURATED)
     c_gd = float((gate_over_y[first] - gate_over_y[-1]) / (y.points[-1] - y.points[first]))
     q, j = gate_over_x - c_gd * x.points, drain_over_y - c_gd * y.points
+    zero = _index(y, 0.0)
     found = ThreeTerminalTable(
         x,
         y,
         cubics(x, np.vstack([np.log(reference), gate, q - q[_index(x, 0.0)]])),
-        cubics(y, np.vstack([drain, j - j[_index(y, 0.0)]])),
+        cubics(y, np.vstack([drain, j - j[zero]]), zero),  # BSIM4's current bends where V_DS changes its sign
         cubics(x, _responses(setup, kind, x, float(y.points[high]))),
         c_gd,
         0.0,

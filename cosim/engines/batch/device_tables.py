@@ -9,9 +9,11 @@ Voltages, currents and charges are those of an n device; a p device is its mirro
                     A self-cascode, two in series with one gate, is one such device: its inner net has no equation.
     four-terminal   source and bulk on different nets. V_G, V_S, V_D to the bulk; the lower end is the source:
                     I = exp(l) (1 - exp(-V_DS / U_T)),   l and the charges of gate, lower and higher end: functions of
-                    three voltages. I flows from the higher to the lower end; what an end loses to the bulk is left out.
+                    three voltages. I flows from the higher to the lower end; what an end loses to the bulk is left
+                    out; the circuit has gmin in its place.
 
 A deviating three-terminal device carries exp(r dV + s dV^2 / 2 + e ln beta) times as much; r, s and e: functions of x.
+Its gate has the charge q(x - dV); where several share a gate line, dV is their mean.
 In a cascode dV and beta are those of the lower device, and a second such term has by how much the upper one deviates
 more: dV_upper - dV_lower, beta_upper / beta_lower; what moves both then costs one term, and its square is right, too.
 A deviating four-terminal device is that at V_G - shift dV, and carries beta times as much.
@@ -198,12 +200,17 @@ def _quadratic(axis: GridAxis, v: Array) -> tuple[NDArrayInt, tuple[Array, Array
     return cell, ((1 - t) ** 2 / 2, 0.5 + t - t**2, t**2 / 2)
 
 
-def cubics(axis: GridAxis, rows: Array) -> Array:
-    """Return the cubic spline through rows of a device table at an axis' points: (cells, rows, 4), power 0 first."""
+def cubics(axis: GridAxis, rows: Array, bend: int = 0) -> Array:
+    """Return the cubic spline through rows of a device table at an axis' points: (cells, rows, 4), power 0 first.
+
+    bend: the point where the functions' second derivatives may jump, so that a spline ends there; 0 for none.
+    """
     # a third of a worker's time to load, and kept tables have no use for it
     from scipy.interpolate import CubicSpline  # pyright: ignore[reportMissingTypeStubs]
 
-    powers = np.asarray(CubicSpline(axis.points, rows, axis=1).c, dtype=np.float64)  # (4, cells, rows)
+    parts = [slice(0, bend + 1), slice(bend, axis.count)] if bend else [slice(0, axis.count)]
+    splines = [CubicSpline(axis.points[part], rows[:, part], axis=1).c for part in parts]
+    powers = np.concatenate([np.asarray(one, dtype=np.float64) for one in splines], axis=1)  # (4, cells, rows)
     return np.ascontiguousarray(np.moveaxis(powers[::-1], 0, -1))
 
 

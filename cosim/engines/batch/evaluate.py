@@ -92,7 +92,7 @@ def _update_gate_lines(s: Any, v: Any, has_deviations: bool, mode: int) -> None:
         x = (load(voltage, lines[line, 0]) - load(voltage, lines[line, 1])) * sign[line]
         delta = x - load(points, line)
         if mode != TANGENT:
-            moved = not_less(absolute(delta), splat(TANGENT_RANGE))
+            moved = not_less(absolute(delta), splat(v.tangent_range[0]))
             todo = lane_mask(moved)
             if todo != 0:
                 count_evaluation(v.gate_version, line)
@@ -113,7 +113,8 @@ def _update_drain_lines(s: Any, v: Any, mode: int) -> None:
         y, point = (load(voltage, lines[line, 0]) - load(voltage, lines[line, 1])) * sign[line], load(points, line)
         delta = y - point
         if mode != TANGENT:
-            near = select(not_less(point, splat(SATURATION)), splat(TANGENT_RANGE_SATURATED), splat(TANGENT_RANGE))
+            near, far = splat(v.tangent_range[0]), splat(v.tangent_range[1])
+            near = select(not_less(point, splat(SATURATION)), far, near)
             moved = not_less(absolute(delta), near)
             todo = lane_mask(moved)
             if todo != 0:
@@ -179,7 +180,7 @@ def _evaluate_three_terminal(s: Any, v: Any, device: int, has_deviations: bool) 
         return
     responses, deviations, row = v.gate_responses, v.three_terminal_deviation, gate_line * 2 * RESPONSES
     power, bend = _log_factor(responses, row, deviations, 4 * device)
-    if s.is_cascode[device]:
+    if s.upper_share[device] > 0.0:
         more, bends = _log_factor(responses, row + 3, deviations, 4 * device + 2)
         power, bend = power + more, bend + bends
     _store_tangent(tangents, at, current, gm + current * bend, gd, exp(power) * size)
@@ -298,7 +299,7 @@ def _update_four_terminal(s: Any, v: Any, device: int) -> None:
     tangents, deviation, at = v.four_terminal_tangent, v.four_terminal_deviation, device * FOUR_TERMINAL_ROWS
     vg, vs, vd = _bulk_voltages(s, v, device)
     delta = vg - load(tangents, at), vs - load(tangents, at + 1), vd - load(tangents, at + 2)
-    moved = lane_mask(not_less(_bending_distance(tangents, at, delta), splat(TANGENT_RANGE_FOUR_TERMINAL)))
+    moved = lane_mask(not_less(_bending_distance(tangents, at, delta), splat(v.tangent_range[2])))
     while moved != 0:
         lane = first_lane(moved)
         moved = without_first_lane(moved)

@@ -35,7 +35,7 @@ from cosim.engines.batch.arrays import (
 from cosim.engines.batch.assemble import AssembledCircuit
 from cosim.engines.batch.circuit import SPARE, FlatCircuit, Unsupported
 from cosim.engines.batch.device_tables import RANK, RESPONSES
-from cosim.engines.batch.evaluate import TANGENT_RANGE
+from cosim.engines.batch.evaluate import TANGENT_RANGE, TANGENT_RANGE_FOUR_TERMINAL, TANGENT_RANGE_SATURATED
 from cosim.engines.batch.lanes import LANES, aligned_zeros, aligned_zeros_single
 from cosim.engines.batch.transient import solve_operating_points
 from cosim.variation.draws import Chip
@@ -45,6 +45,8 @@ _NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (
 _ERROR = 10.0  # V of a step's error per reltol
 _SHARE = 0.05 / 20  # of a step's change per trtol, which its error may be as well
 _LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and the first behind a breakpoint
+_TANGENT_RANGES = np.array([TANGENT_RANGE, TANGENT_RANGE_SATURATED, TANGENT_RANGE_FOUR_TERMINAL])
+_TANGENT_RELTOL = 5e-7  # below it these ranges shrink with reltol: what they err by is noise to the step control
 _CLAMP, _STIFF = 1e-3, 1e6  # S, or times the conductance of the smallest resistor
 _LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
 _FIRST_PSEUDO_STEP = 1e-10  # s: the first step on the way to an operating point
@@ -55,6 +57,7 @@ ACCURACY = {
     "step_error_V_per_reltol": _ERROR,
     "step_error_share_per_trtol": _SHARE,
     "tangent_V": TANGENT_RANGE,
+    "tangent_reltol": _TANGENT_RELTOL,
 }
 
 
@@ -93,8 +96,7 @@ class BenchTile:
         values, state, clock = self.values, self.state, self.state.clock
         values.x[:, lane] = state.x0[:, lane] = state.x1[:, lane] = state.x2[:, lane] = point.x
         state.q0[:, lane] = state.q1[:, lane] = point.charge
-        values.three_terminal_deviation[:, lane] = point.three_terminal_deviation
-        values.four_terminal_deviation[:, lane] = point.four_terminal_deviation
+        _set_deviations(self.circuit, values, lane, point.three_terminal_deviation, point.four_terminal_deviation)
         _invalidate_devices(values, lane)
         count = len(point.time)
         state.breakpoint[:count, lane], state.source_values[:count, :, lane] = point.time, point.sources
@@ -146,10 +148,10 @@ def _empty_tile(
         clamp_voltage=np.zeros((0, lanes)),
         limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, _FIRST * step, share, highest]),
     )
-    return BenchTile(circuit, _values(circuit, lanes), state, has_deviations)
+    return BenchTile(circuit, _values(circuit, bench, lanes), state, has_deviations)
 
 
-def _values(circuit: AssembledCircuit, lanes: int) -> TileValues:
+def _values(circuit: AssembledCircuit, bench: Bench, lanes: int) -> TileValues:
     """Return a tile's values: zeros, with no device evaluated."""
     s, nets, rows = circuit.arrays, len(circuit.nets.names), circuit.nets.unknowns + 1
     gates, drains, devices = len(s.gate_lines), len(s.drain_lines), len(s.three_terminal)
@@ -161,9 +163,11 @@ def _values(circuit: AssembledCircuit, lanes: int) -> TileValues:
         charge=aligned_zeros(nets, lanes),
         matrix=aligned_zeros_single(circuit.matrix.size + SPARE, lanes),
         source=aligned_zeros(len(circuit.source), lanes),
+        tangent_range=min(1.0, bench.tolerances.reltol / _TANGENT_RELTOL) * _TANGENT_RANGES,
         gate_functions=aligned_zeros_single(gates * 2 * RANK, lanes),
         gate_responses=aligned_zeros_single(gates * 2 * RESPONSES, lanes),
         drain_functions=aligned_zeros_single(drains * 2 * RANK, lanes),
+        gate_shift=aligned_zeros(gates, lanes),
         gate_point=aligned_zeros(gates, lanes),
         gate_delta=aligned_zeros(gates, lanes),
         gate_charge=aligned_zeros(2 * gates, lanes),
@@ -181,6 +185,17 @@ def _values(circuit: AssembledCircuit, lanes: int) -> TileValues:
     for lane in range(lanes):
         _invalidate_devices(found, lane)
     return found
+
+
+def _set_deviations(
+    circuit: AssembledCircuit, values: TileValues, lane: int, three_terminal: Array, four_terminal: Array
+) -> None:
+    """Set the deviations of a lane's devices; the charge of a gate line is shifted by the mean of its devices."""
+    s = circuit.arrays
+    values.three_terminal_deviation[:, lane], values.four_terminal_deviation[:, lane] = three_terminal, four_terminal
+    lower, _, more, _ = three_terminal.reshape(-1, 4).T
+    shifts = s.three_terminal_size * (lower + s.upper_share * more)
+    values.gate_shift[:, lane] = np.bincount(s.three_terminal[:, 0], shifts, len(s.gate_lines)) / s.gate_size
 
 
 def _invalidate_devices(values: TileValues, lane: int) -> None:
@@ -286,8 +301,7 @@ def _solve_from(
             values.x[:, lane] = starts[min(lane, len(few) - 1)]
         sources, three_terminal, four_terminal = few[min(lane, len(few) - 1)]
         values.source[:, lane] = sources
-        values.three_terminal_deviation[:, lane] = three_terminal
-        values.four_terminal_deviation[:, lane] = four_terminal
+        _set_deviations(circuit, values, lane, three_terminal, four_terminal)
         _invalidate_devices(values, lane)
     state.clock[NEXT_STEP], state.step[BEGINS_STEP] = _FIRST_PSEUDO_STEP, 1.0
     solve_operating_points(s, circuit.matrix.lu, values, state, tile.has_deviations)

@@ -63,6 +63,8 @@ def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_devia
     for k in range(RANK):
         v.gate_functions[at + k, lane] = extract(current, k + 1)
         v.gate_functions[at + RANK + k, lane] = extract(by_gate, k + 1)
+    if has_deviations:
+        value, slope = _cubics(s.gate_table, s.gate_table_start[table], cell, u - v.gate_shift[line, lane])
     capacitance = extract(slope, RANK + 1)
     v.gate_charge[2 * line, lane] = extract(value, RANK + 1) + capacitance * out
     v.gate_charge[2 * line + 1, lane] = capacitance

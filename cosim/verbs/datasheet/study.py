@@ -23,7 +23,7 @@ from cosim.circuit.elements import Circuit
 from cosim.circuit.measures import evaluate_measures, probes_of
 from cosim.circuit.spice import Netlist
 from cosim.engines.chip import drawn_values, vary
-from cosim.engines.engine import ChipBatched, Failure, FailureKind, Waveforms
+from cosim.engines.engine import ChipBatched, Failure, FailureKind, Simulator, Waveforms
 from cosim.engines.simulation.workers import WorkerPool, run_tasks
 from cosim.engines.table import NGSPICE, engine_entry, simulator_named
 from cosim.technology.types import Technology
@@ -32,9 +32,11 @@ from cosim.verbs.datasheet.sheet import Datasheet, DatasheetCondition
 from cosim.verbs.montecarlo.execute import Chunk
 
 Array = NDArray[np.float64]
-# Step errors of a measure stay below 1 % of its spread with these (benchmarks/bench_datasheet.py). The batched engine
+# Step errors of a measure stay below 0.5 % of its spread with these (benchmarks/bench_datasheet.py). The batched engine
 # needs the smaller ones, and allows itself steps four times as long as a bench asks for.
-_TOLERANCES = {False: replace(PRECISE, reltol=1e-6), True: replace(PRECISE, reltol=1e-5, trtol=0.5)}
+_TOLERANCES = {False: replace(PRECISE, reltol=1e-6), True: replace(PRECISE, reltol=5e-8, trtol=0.02)}
+# Where a run does not converge: in steps of 1e-16 s rounding changes a source's current by more than 1e-6 of it.
+_WIDER = (PRECISE, Tolerances(trtol=1.0))
 _STEPS = {False: 1.0, True: 0.25}
 _CHUNK = {False: 4, True: 64}
 _LOST = (FailureKind.TIMEOUT.value, FailureKind.CRASH.value)
@@ -160,22 +162,23 @@ def datasheet_bench(circuit: Circuit, technology: Technology, netlist: Netlist, 
 def run_condition(condition: DatasheetCondition, timeout: float) -> DatasheetChip:
     """Simulate a condition without mismatch in ngspice; the record's number is 0."""
     bench = datasheet_bench(condition.netlist.circuit.flat(), condition.technology, condition.netlist, NGSPICE)
-    return record_of(0, condition.netlist, _run_ngspice(bench, timeout))
+    return record_of(0, condition.netlist, _run_alone(simulator_named(NGSPICE), bench, timeout))
 
 
 def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> list[DatasheetChip]:
     """Simulate chips in an engine and return their records; what the batched engine cannot run, ngspice does."""
     simulator, netlist = simulator_named(engine), study.netlist
     if not isinstance(simulator, ChipBatched):
-        run = _run_ngspice if engine == NGSPICE else simulator.run
-        return [record_of(k, netlist, run(chip_bench(study, k, engine), study.timeout)) for k in numbers]
+        return [
+            record_of(k, netlist, _run_alone(simulator, chip_bench(study, k, engine), study.timeout)) for k in numbers
+        ]
     found: list[DatasheetChip] = []
     nominal = datasheet_bench(study.circuit, study.technology, netlist, engine)
     chips = draw_study_chips(study, numbers).chips
     outcomes = simulator.run_chips(nominal, chips, study.timeout * len(chips))
     for number, outcome in zip(numbers, outcomes, strict=True):
         if isinstance(outcome, Failure) and outcome.kind is FailureKind.UNSUPPORTED:
-            again = _run_ngspice(chip_bench(study, number, NGSPICE), study.timeout)
+            again = _run_alone(simulator_named(NGSPICE), chip_bench(study, number, NGSPICE), study.timeout)
             found.append(
                 replace(record_of(number, netlist, again), simulator=f"{NGSPICE}, because {outcome.detail}"[:300])
             )
@@ -184,12 +187,12 @@ def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> lis
     return found
 
 
-def _run_ngspice(bench: Bench, timeout: float) -> Waveforms | Failure:
-    """Simulate a bench in ngspice, and once more with wider tolerances where it does not converge."""
-    simulator = simulator_named(NGSPICE)
+def _run_alone(simulator: Simulator, bench: Bench, timeout: float) -> Waveforms | Failure:
+    """Simulate a bench, and again with wider tolerances where it does not converge."""
     found = simulator.run(bench, timeout)
-    if isinstance(found, Failure) and found.kind is FailureKind.CONVERGENCE:
-        found = simulator.run(replace(bench, tolerances=Tolerances(trtol=1.0)), timeout)
+    for tolerances in _WIDER:
+        if isinstance(found, Failure) and found.kind is FailureKind.CONVERGENCE:
+            found = simulator.run(replace(bench, tolerances=tolerances), timeout)
     return found
 
 
