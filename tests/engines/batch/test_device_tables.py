@@ -108,7 +108,8 @@ def test_a_current_at_a_low_voltage_is_right_within_its_saturated_one(technology
     waves = run(technology, elements, ".dc vg 0.2031 1.0 0.0137", "v(g)", *saved)
     low = -np.array([waves[f"vd{number}#branch"] for number in range(len(y))])
     error = (three_terminal_current(table, x, y) - low) / truth[2]
-    assert np.abs(error[:, working]).max() < 5e-3
+    # what the fit weighs its errors by; a spline across V_DS = 0, where BSIM4 bends, is off by 2.6e-3 at 5 mV
+    assert np.abs(error[:, working]).max() < 1e-3
     assert np.abs(three_terminal_current(table, x, np.array(0.0))).max() == 0.0
 
 
@@ -163,6 +164,25 @@ def flowed(technology, elements, source: str, end: float):
 
 
 STEP = ((0.0, 0.0), (1e-9, 1.2))  # V over s
+
+
+def test_the_gate_charge_follows_the_threshold(technology, measured):
+    """q(x - dV) to 2 % of how far 30 mV move it: delvto moves the threshold by 1 % more than the gate would."""
+    kind, charges = THREE_TERMINAL["n"], list[np.ndarray]()
+    for shift in (-0.03, 0.03):
+        elements = [
+            *parts(kind, "d", "in", "0", "0", (shift, 0.0)),
+            Source("d", "v", "d", "0", 1.2),
+            Source("x", "v", "vx", "0", STEP),
+        ]
+        x, charge = flowed(technology, elements, "x", 4e-8)
+        there = np.linspace(0.1, 1.1, 21)
+        own, _ = three_terminal_charges(measured(kind), there - shift, np.array(1.2))
+        charges += [np.interp(there, x, charge), own]
+    moved, expected = charges[0] - charges[2], charges[1] - charges[3]
+    moved, expected = moved - moved[0], expected - expected[0]  # constants of the charge do not matter
+    assert np.abs(moved - expected).max() < 0.02 * np.abs(moved).max()
+    assert np.abs(moved).max() > 0.02 * np.ptp(charges[1])
 
 
 def test_gate_charge_flows_through_a_resistor(technology, measured):

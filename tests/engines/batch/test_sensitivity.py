@@ -109,7 +109,7 @@ def test_a_chip_whose_memories_were_clamped_at_the_operating_point(design, x):
 def test_a_four_terminal_device(design, x):
     bench, (found,) = inference_bench(design, x), sensitivities(design, [x])
     (device, *_) = (one for one in found.devices if one.role == "switch")
-    check(design, bench, found, device)
+    check(design, bench, found, device, exact=0.02)  # 1 mV moves a margin by 2e-13 A, some 3e-6 of it are steps' noise
 
 
 def test_bias_pins(design, x):
