@@ -58,10 +58,13 @@ _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
 _DIFFUSION = ("ad", "as", "pd", "ps")
 _SET = re.compile(r"v\(\s*(?P<net>[a-z0-9_.]+)\s*\)\s*=\s*(?P<volts>'[^']*'|\{[^}]*\}|[^\s=(),]+)[\s,]*")
-_REPAIR = "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .tran, .dc, .op, .ic, .nodeset, .meas and .end"
+_RELTOL = Bounds(1e-9, 1e-3)
+_REPAIR = (
+    "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .options reltol, .tran, .dc, .op, .ic, .nodeset, "
+    ".meas and .end"
+)
 _ELSEWHERE = {
     **dict.fromkeys((".lib", ".include", ".inc", ".model"), "the technology gives the transistors' models"),
-    **dict.fromkeys((".options", ".option"), "cosim sets the simulator's accuracy"),
     ".temp": "the verb's option --temp sets the temperature",
     **dict.fromkeys((".control", ".endc", ".save", ".probe", ".print"), "the verb says what is run and saved"),
 }
@@ -93,8 +96,8 @@ class Netlist:
     circuit: what it says; lines: (subcircuit as the netlist calls it, "" for the top level; name of an element with its
     letter, or "" for the subcircuit itself) -> its line; blocks: name of each subcircuit in `circuit` -> as the netlist
     calls it; values: the parameters with which it was made, as text; unused: subcircuits without an instance; run: its
-    `.tran`, `.dc` or `.op`; measures: its `.meas`, in order; start, preset: (net, V) of its `.nodeset`
-    and its `.ic`.
+    `.tran`, `.dc` or `.op`; measures: its `.meas`, in order; start, preset: (net, V) of its `.nodeset` and its `.ic`;
+    reltol: relative accuracy of a step by its `.options`, None where it has none.
     """
 
     circuit: Circuit
@@ -106,6 +109,7 @@ class Netlist:
     measures: tuple[Measure, ...] = ()
     start: tuple[tuple[str, float], ...] = ()
     preset: tuple[tuple[str, float], ...] = ()
+    reltol: float | None = None
 
 
 def read_netlist(
@@ -130,6 +134,7 @@ class _Reader:
     def __init__(self, text: str, where: str, technology: Technology, given: Mapping[str, float]) -> None:
         self.where, self.technology, self.measures = where, technology, list[_Statement]()
         self.starts = list[_Statement]()
+        self.reltol: float | None = None
         self.blocks, self.top, self.run_texts = dict[str, _Block](), _Block("", 0), _Statement(0, (), {})
         self._sort(_statements(text, where))
         if unknown := sorted(given.keys() - self.top.parameters.keys()):
@@ -164,7 +169,7 @@ class _Reader:
         except MappingError as error:
             raise InputError(str(error)) from None
         measures, start, preset = self._measures(circuit), self._set(circuit, ".nodeset"), self._set(circuit, ".ic")
-        return Netlist(circuit, self.lines, blocks, values, unused, self.run, measures, start, preset)
+        return Netlist(circuit, self.lines, blocks, values, unused, self.run, measures, start, preset, self.reltol)
 
     def refuse(self, line: int, problem: str) -> InputError:
         """Return the error for a line of the netlist."""
@@ -194,7 +199,9 @@ class _Reader:
                     block = self.top
                 case ".param", _:
                     block.parameters |= self._parameters(one)
-                case ".tran" | ".dc" | ".op" | ".meas" | ".nodeset" | ".ic", _ if block is not self.top:
+                case ".tran" | ".dc" | ".op" | ".meas" | ".nodeset" | ".ic" | ".options" | ".option", _ if (
+                    block is not self.top
+                ):
                     raise self.refuse(one.line, f"{word} must stand outside of the subcircuit {block.name}; move it")
                 case ".tran" | ".dc" | ".op", _ if self.run_texts.words:
                     given = self.run_texts
@@ -206,6 +213,8 @@ class _Reader:
                     self.run_texts = one
                 case ".meas", (_,):
                     self.measures.append(one)
+                case ".options" | ".option", words:
+                    self.reltol = self._reltol(one, words)
                 case ".nodeset" | ".ic", (_,):
                     self.starts.append(one)
                 case ".end", ():
@@ -216,6 +225,20 @@ class _Reader:
                     raise self.refuse(one.line, _not_understood(word))
         if block is not self.top:
             raise self.refuse(block.line, f"the subcircuit {block.name} must end with .ends")
+
+    def _reltol(self, one: _Statement, words: tuple[str, ...]) -> float:
+        """Return the accuracy that `.options reltol=` states, the only option that is read."""
+        text = one.fields.get("reltol", "")
+        if words or one.fields.keys() != {"reltol"} or self.reltol is not None:
+            raise self.refuse(
+                one.line, ".options must have reltol=VALUE alone, once, as cosim sets all else; correct it"
+            )
+        try:
+            value = Parameters({}).evaluate(text)
+            _RELTOL.check("reltol", value)
+        except InputError as error:
+            raise self.refuse(one.line, str(error)) from None
+        return value
 
     def _block(self, one: _Statement, name: str, ports: list[str]) -> _Block:
         if name in self.blocks:

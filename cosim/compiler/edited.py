@@ -96,10 +96,10 @@ def replace_circuit(
     before = compiled.circuit
     tops = tuple(dict.fromkeys(one.subcircuit for one in before.elements if isinstance(one, Instance)))
     netlist = read_netlist(edited.text, edited.name, technology, tops=tops)
-    if netlist.run is not None or netlist.measures or netlist.start or netlist.preset:
+    if netlist.run or netlist.measures or netlist.start or netlist.preset or netlist.reltol:
         raise InputError(
-            f"{edited.name}: the verb says what is run and measured; remove .tran, .dc, .op, .ic, .nodeset and .meas, "
-            "and write pwl for pulse"
+            f"{edited.name}: the verb says what is run and measured; remove .tran, .dc, .op, .ic, .nodeset, .meas and "
+            ".options, and write pwl for pulse"
         )
     origins = _origins(before, netlist)
     old = {block.name: block for block in before.subcircuits}

@@ -16,6 +16,7 @@ ma1 bl wl q 0 generic180_n w=2u l=2u
 ma2 blb wl qb 0 generic180_n w=2u l=2u
 vn1 a qb pwl(0 {-top} 2 {top} 4 {-top})
 vn2 q b pwl(0 {-top} 2 {top} 4 {-top})
+.options reltol=1e-8
 .tran 0.25m 4
 .meas tran one find v(a,qb) when v(q)=v(qb) fall=1
 .meas tran zero find v(qb,a) when v(q)=v(qb) rise=1

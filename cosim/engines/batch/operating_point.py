@@ -45,8 +45,10 @@ _NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (
 _ERROR = 10.0  # V of a step's error per reltol
 _SHARE = 0.05 / 20  # of a step's change per trtol, which its error may be as well
 _LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and the first behind a breakpoint
+_FIRST_RELTOL = 1e-5  # below it the first step shrinks: it has no error control, and errs by its square
 _TANGENT_RANGES = np.array([TANGENT_RANGE, TANGENT_RANGE_SATURATED, TANGENT_RANGE_FOUR_TERMINAL])
-_TANGENT_RELTOL = 5e-7  # below it these ranges shrink with reltol: what they err by is noise to the step control
+# Below this reltol these ranges shrink with it, down to a tenth: what they err by is noise to the step control.
+_TANGENT_RELTOL, _SMALLEST_SHARE = 5e-7, 0.1
 _CLAMP, _STIFF = 1e-3, 1e6  # S, or times the conductance of the smallest resistor
 _LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
 _FIRST_PSEUDO_STEP = 1e-10  # s: the first step on the way to an operating point
@@ -136,6 +138,7 @@ def _empty_tile(
     rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
     step, highest = bench.transient.step, bench.technology.supply + OVERRANGE
     reltol, share = bench.tolerances.reltol, _SHARE * bench.tolerances.trtol
+    first = _FIRST * step * min(1.0, reltol / _FIRST_RELTOL) ** 0.5
     solutions = ("x0", "x1", "x2", "predicted", "error_weight", "inverse_diagonal", "residual")
     state = TransientState(
         clock=aligned_zeros(CLOCK_ROWS, lanes),
@@ -146,7 +149,7 @@ def _empty_tile(
         **{name: aligned_zeros(nets, lanes) for name in ("q0", "q1", "low", "high")},
         clamps=np.zeros((0, 2)),
         clamp_voltage=np.zeros((0, lanes)),
-        limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, _FIRST * step, share, highest]),
+        limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, first, share, highest]),
     )
     return BenchTile(circuit, _values(circuit, bench, lanes), state, has_deviations)
 
@@ -163,7 +166,7 @@ def _values(circuit: AssembledCircuit, bench: Bench, lanes: int) -> TileValues:
         charge=aligned_zeros(nets, lanes),
         matrix=aligned_zeros_single(circuit.matrix.size + SPARE, lanes),
         source=aligned_zeros(len(circuit.source), lanes),
-        tangent_range=min(1.0, bench.tolerances.reltol / _TANGENT_RELTOL) * _TANGENT_RANGES,
+        tangent_range=np.clip(bench.tolerances.reltol / _TANGENT_RELTOL, _SMALLEST_SHARE, 1.0) * _TANGENT_RANGES,
         gate_functions=aligned_zeros_single(gates * 2 * RANK, lanes),
         gate_responses=aligned_zeros_single(gates * 2 * RESPONSES, lanes),
         drain_functions=aligned_zeros_single(drains * 2 * RANK, lanes),

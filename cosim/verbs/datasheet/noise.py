@@ -22,6 +22,7 @@ from cosim.verbs.datasheet.statistics import named_values, spread_of
 from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, datasheet_bench, record_of
 
 _CHUNK = 64
+_STEP = 0.25  # of the step of .tran, of noise and of the engine
 
 
 def check_noise(sheet: Datasheet, engine: str) -> None:
@@ -63,8 +64,9 @@ def _run_chunk(
 ) -> list[DatasheetChip]:
     """Run the nominal circuit with the noise of each key and return the records; keys: (number, 64-bit seed)."""
     bench = datasheet_bench(study.circuit, study.technology, study.netlist, BATCH)
-    bench = replace(bench, tolerances=PRECISE)
-    white = TransientNoise(bench.transient.step, 0, slopes=slopes, every=True)
+    step = bench.transient.step * _STEP
+    bench = replace(bench, analysis=Tran(step, bench.transient.end), tolerances=PRECISE)
+    white = TransientNoise(step, 0, slopes=slopes, every=True)
     benches = [replace(bench, noise=replace(white, key=key)) for _, key in keys]
     simulator = simulator_named(BATCH)
     assert isinstance(simulator, Batched)
