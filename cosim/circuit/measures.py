@@ -94,7 +94,7 @@ class Crossing:
         """Return the probes whose waveforms decide when the crossing happens."""
         return self.signal.probes + (self.level.probes if isinstance(self.level, Signal) else ())
 
-    def moment(self, time: Array, waves: Probes, smooth: bool = False) -> float:
+    def moment(self, time: Array, waves: Probes, *, smooth: bool = False) -> float:
         """Return when the crossing happens, s, nan if it never does; time: of the points, (points,), s."""
         level = self.level.of(waves) if isinstance(self.level, Signal) else self.level
         begin = int(np.searchsorted(time, self.after))
@@ -130,9 +130,9 @@ class Find:
         """Return the probes that the measure reads."""
         return self.signal.probes + (self.when.probes if isinstance(self.when, Crossing) else ())
 
-    def value(self, time: Array, waves: Probes, smooth: bool = False) -> float:
+    def value(self, time: Array, waves: Probes, *, smooth: bool = False) -> float:
         """Return the measure's value; time: (points,), s, or the swept values, V or A."""
-        at = self.when.moment(time, waves, smooth) if isinstance(self.when, Crossing) else self.when
+        at = self.when.moment(time, waves, smooth=smooth) if isinstance(self.when, Crossing) else self.when
         time, signal = _rising(time, self.signal.of(waves))
         slack = 1e-9 * float(time[-1] - time[0])
         if not time[0] - slack <= at <= time[-1] + slack:
@@ -159,10 +159,10 @@ class When:
         """Return the probes that the measure reads."""
         return self.crossing.probes + (self.since.probes if isinstance(self.since, Crossing) else ())
 
-    def value(self, time: Array, waves: Probes, smooth: bool = False) -> float:
+    def value(self, time: Array, waves: Probes, *, smooth: bool = False) -> float:
         """Return the measure's value; time: (points,), s."""
-        since = self.since.moment(time, waves, smooth) if isinstance(self.since, Crossing) else self.since
-        return self.crossing.moment(time, waves, smooth) - since
+        since = self.since.moment(time, waves, smooth=smooth) if isinstance(self.since, Crossing) else self.since
+        return self.crossing.moment(time, waves, smooth=smooth) - since
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Window:
         """Return the probes that the measure reads."""
         return self.signal.probes
 
-    def value(self, time: Array, waves: Probes, smooth: bool = False) -> float:
+    def value(self, time: Array, waves: Probes, *, smooth: bool = False) -> float:
         """Return the measure's value; time: (points,), s, or swept values. Integrals are by the trapezoidal rule."""
         falling = time[-1] < time[0]
         time, signal = _rising(time, self.signal.of(waves))
@@ -193,14 +193,16 @@ class Window:
         if not inside.any() or end <= start:
             return np.nan
         if self.extract in ("min", "max", "pp", "min_at", "max_at"):
-            (low_at, low), (high_at, high) = (_extreme(time[inside], signal[inside], side, smooth) for side in (-1, 1))
+            (low_at, low), (high_at, high) = (
+                _extreme(time[inside], signal[inside], side, smooth=smooth) for side in (-1, 1)
+            )
             found = {"min": low, "max": high, "pp": high - low, "min_at": low_at, "max_at": high_at}
             return found[self.extract]
         x = np.unique(np.concatenate([[start], time[inside], [end]]))
         y = np.interp(x, time, signal)
         if self.extract == "rms":
-            return (_integral(x, y**2, smooth) / (end - start)) ** 0.5
-        whole = _integral(x, y, smooth)
+            return (_integral(x, y**2, smooth=smooth) / (end - start)) ** 0.5
+        whole = _integral(x, y, smooth=smooth)
         return (-whole if falling else whole) if self.extract == "integ" else whole / (end - start)
 
 
@@ -267,7 +269,7 @@ def _root(points: Sequence[float], differences: Sequence[float], low: float, hig
     return middle
 
 
-def _extreme(time: Array, signal: Array, side: int, smooth: bool) -> tuple[float, float]:
+def _extreme(time: Array, signal: Array, side: int, *, smooth: bool) -> tuple[float, float]:
     """Return (when, value) of the greatest value of a signal for side 1, the least one for -1."""
     k = int(np.argmax(side * signal))
     if not smooth or not 0 < k < len(time) - 1 or not _even(time[k - 1 : k + 2])[0]:
@@ -277,7 +279,7 @@ def _extreme(time: Array, signal: Array, side: int, smooth: bool) -> tuple[float
     return at, y + (at - a) * (slope + (at - b) * bend)
 
 
-def _integral(x: Array, y: Array, smooth: bool) -> float:
+def _integral(x: Array, y: Array, *, smooth: bool) -> float:
     """Return the integral of y over x by the trapezoidal rule; smooth: less what the curve bends, h^3 y'' / 12."""
     whole = float(np.trapezoid(y, x))
     if not smooth or len(x) < 3:
@@ -324,7 +326,7 @@ Measure = Find | When | Window | Formula
 
 
 def evaluate_measures(
-    measures: Sequence[Measure], time: Array, waves: Probes, smooth: bool = False
+    measures: Sequence[Measure], time: Array, waves: Probes, *, smooth: bool = False
 ) -> dict[str, float]:
     """Return the value of each measure by its name, nan where it has none, such as a crossing that never is.
 
@@ -334,7 +336,7 @@ def evaluate_measures(
     found: dict[str, float] = {}
     time = time if len(time) else np.zeros(1)
     for one in measures:
-        found[one.name] = one.value(found) if isinstance(one, Formula) else one.value(time, waves, smooth)
+        found[one.name] = one.value(found) if isinstance(one, Formula) else one.value(time, waves, smooth=smooth)
     return found
 
 

@@ -321,7 +321,7 @@ def smooth(measure, time=SINE_TIME, waves=SINE):
 
 
 def test_a_smooth_signal_is_a_cubic_between_its_points():
-    """A cubic errs by 3/128 h^4 f'''' in the middle of four points, a straight line by h^2 f'' / 8, 50 times as much."""
+    """A cubic errs by 3/128 h^4 f'''' in the middle of four points, a line by h^2 f'' / 8, 50 times as much."""
     most = 3 / 128 * H**4 * (2 * np.pi) ** 4
     a = Signal(Voltage("a"))
     assert abs(smooth(Find("m", a, 0.31)) - np.sin(2 * np.pi * 0.31)) < most

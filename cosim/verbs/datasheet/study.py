@@ -196,14 +196,14 @@ def _run_alone(simulator: Simulator, bench: Bench, timeout: float) -> Waveforms 
     return found
 
 
-def record_of(number: int, netlist: Netlist, outcome: Waveforms | Failure, smooth: bool = False) -> DatasheetChip:
+def record_of(number: int, netlist: Netlist, outcome: Waveforms | Failure, *, smooth: bool = False) -> DatasheetChip:
     """Return the record of a simulated run of a netlist; number: of its chip, or of its run.
 
     smooth: whether its steps are long and its signals smooth between them, see `evaluate_measures`.
     """
     if isinstance(outcome, Failure):
         return DatasheetChip(number, (None,) * len(netlist.measures), reason=str(outcome)[:300])
-    found = evaluate_measures(netlist.measures, outcome.time, outcome.probes, smooth)
+    found = evaluate_measures(netlist.measures, outcome.time, outcome.probes, smooth=smooth)
     return DatasheetChip(number, tuple(value if isfinite(value) else None for value in found.values()))
 
 
