@@ -1,6 +1,6 @@
 """Netlists of a foundry's own devices against those of cosim's cards: states, readout and power of test samples.
 
-    python benchmarks/bench_foundry.py FOLDER gf180mcu digits_d4 20
+    python benchmarks/bench_foundry.py FOLDER gf180mcu digits_d4 20      a network that ships, or the path of a .pt
 
 Both testbenches of `cosim compile --stimulus N`, with `--models cards` and `--models foundry`, run in ngspice, the
 second against the kit's files. FOLDER keeps the netlists and the waveforms: the same command continues.
@@ -67,7 +67,8 @@ def figures(waves: dict[str, Array], expected: str) -> tuple[NDArray[np.int64], 
 def main() -> None:
     """A line for each sample, and one for all."""
     folder, technology, network, samples = sys.argv[1:]
-    chip = cosim.load(trained_network_path(network)).compile(technology)
+    path = Path(network) if network.endswith(".pt") else trained_network_path(network)
+    chip = cosim.load(path).compile(technology)
     test_set = load_test_set(chip.design.network, None).take(int(samples), 0)
     states, wrong, worst, powers = 0, 0, 0.0, list[tuple[float, float]]()
     for number, x, length in zip(test_set.indices.tolist(), test_set.x, test_set.lengths.tolist(), strict=True):
@@ -75,7 +76,7 @@ def main() -> None:
         for foundry in (False, True):
             dialect = dialect_named("ngspice", foundry=foundry)
             files = format_design(chip.design, Exercise(chip.timing, None, x[:length]), dialect)
-            place = Path(folder) / f"{technology}-{network}-{number}-{'foundry' if foundry else 'cards'}"
+            place = Path(folder) / f"{technology}-{path.stem}-{number}-{'foundry' if foundry else 'cards'}"
             found.append(figures(simulated(place, files), files["expected.csv"]))
         (cards, own, current), (others, outputs, drawn) = found
         states, wrong = states + cards.size, wrong + int((cards != others).sum())
@@ -85,7 +86,7 @@ def main() -> None:
         print(f"up to sample {number}: {wrong} of {states} states differ; {both}", flush=True)
     mean, other = np.mean(powers, axis=0)
     print(
-        f"{technology} {network}, {len(powers)} samples: {wrong} of {states} states differ, readouts by at most "
+        f"{technology} {path.stem}, {len(powers)} samples: {wrong} of {states} states differ, readouts by at most "
         f"{1e12 * worst:.2g} pA, mean supply current by {100 * (other / mean - 1):.2g} %"
     )
 

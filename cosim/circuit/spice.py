@@ -229,7 +229,7 @@ class _Reader:
     def _reltol(self, one: _Statement, words: tuple[str, ...]) -> float:
         """Return the accuracy that `.options reltol=` states, the only option that is read."""
         text = one.fields.get("reltol", "")
-        if words or one.fields.keys() != {"reltol"} or self.reltol is not None:
+        if words or set(one.fields) != {"reltol"} or self.reltol is not None:
             raise self.refuse(
                 one.line, ".options must have reltol=VALUE alone, once, as cosim sets all else; correct it"
             )
