@@ -113,8 +113,9 @@ class TransientNoise:
 
     Their one-sided density is 2 rms^2 step, up to half of 1/step. key: 64-bit seed of the numbers. sources: (net, rms
     A), currents from a net to ground. slopes: slope factors I / (g_m U_T) of n and p devices in weak inversion; if
-    given, every transistor whose source is tied to its bulk has the noise of its own current. every: with slopes, so
-    have the other transistors; all have 4 k T g_ds as well, which counts near V_DS = 0, and resistors have 4 k T / R.
+    given, every transistor whose source is tied to its bulk has the noise of its own current. every: transistors with
+    another bulk have it, too, if slopes are given; all transistors have 4 k T g_ds as well, which counts near V_DS = 0;
+    and resistors have 4 k T / R.
     """
 
     step: float
@@ -131,9 +132,8 @@ class Bench:
     technology: of the devices, at its corner, temperature and supply; probes: what is saved, () for the voltage of
     every net; preset: (net, V) that is held until a transient begins; start: (net, V) where the search of the operating
     point begins; skip_still: whether devices whose terminals do not move are not evaluated, which is safe if the start
-    is known;
-    from_rest: whether other benches are the same circuit at time 0, so that a simulator may find that point once and
-    begin there; notes: comments; noise: of a transient, None for none.
+    is known; from_rest: whether other benches are the same circuit at time 0, so that a simulator may find that point
+    once and begin there; notes: comments; noise: of a transient, None for none.
     """
 
     circuit: Circuit

@@ -101,17 +101,15 @@ class Crossing:
         distance, time = (self.signal.of(waves) - level)[begin:], time[begin:]
         crossed = np.zeros(max(len(time) - 1, 0), np.bool_)  # who leaves the level has crossed before
         if self.count != "fall":
-            below = distance < 0
-            crossed |= below[:-1] & ~below[1:]
+            crossed |= (distance[:-1] < 0) & (distance[1:] >= 0)
         if self.count != "rise":
-            above = distance > 0
-            crossed |= above[:-1] & ~above[1:]
+            crossed |= (distance[:-1] > 0) & (distance[1:] <= 0)
         places = crossed.nonzero()[0]
         if len(places) < max(self.number, 1):
             return np.nan
         k = int(places[self.number - 1])
         before, behind = float(distance[k]), float(distance[k + 1])
-        if smooth and before and behind:
+        if smooth and before and behind and time[k + 1] > time[k]:
             return _root(*_curve(time, distance, k), float(time[k]), float(time[k + 1]))
         share = 1.0 if before == behind else before / (before - behind)
         return float(time[k] + share * (time[k + 1] - time[k]))
@@ -137,10 +135,7 @@ class Find:
         slack = 1e-9 * float(time[-1] - time[0])
         if not time[0] - slack <= at <= time[-1] + slack:
             return np.nan
-        if smooth:
-            k = min(max(int(np.searchsorted(time, at)) - 1, 0), len(time) - 2)
-            return _on_curve(*_curve(time, signal, k), min(at, float(time[-1])))
-        return float(np.interp(at, time, signal))
+        return _at(time, signal, at) if smooth else float(np.interp(at, time, signal))
 
 
 @dataclass(frozen=True)
@@ -200,8 +195,10 @@ class Window:
             return found[self.extract]
         x = np.unique(np.concatenate([[start], time[inside], [end]]))
         y = np.interp(x, time, signal)
+        if smooth:
+            y[0], y[-1] = (_at(time, signal, one) for one in (start, end))
         if self.extract == "rms":
-            return (_integral(x, y**2, smooth=smooth) / (end - start)) ** 0.5
+            return (max(_integral(x, y**2, smooth=smooth), 0.0) / (end - start)) ** 0.5
         whole = _integral(x, y, smooth=smooth)
         return (-whole if falling else whole) if self.extract == "integ" else whole / (end - start)
 
@@ -238,6 +235,12 @@ def _differences(time: Array, signal: Array) -> list[float]:
         column = [(b - a) / (x[i + order] - x[i]) for i, (a, b) in enumerate(pairwise(column))]
         found.append(column[0])
     return found
+
+
+def _at(time: Array, signal: Array, at: float) -> float:
+    """Return the value of a smooth signal at a time; time: (points,), rising, two or more."""
+    k = min(max(int(np.searchsorted(time, at)) - 1, 0), len(time) - 2)
+    return _on_curve(*_curve(time, signal, k), min(max(at, float(time[0])), float(time[-1])))
 
 
 def _on_curve(points: Sequence[float], differences: Sequence[float], at: float) -> float:
@@ -378,7 +381,7 @@ def format_measures(measures: Sequence[Measure], run: Analysis) -> str:
     """Return measures as statements of a netlist, with the parameters that their formulas use, for ngspice.
 
     run: the analysis that they measure. ngspice has none of an operating point: give the sweep of `cosim.circuit.bench`
-    that `pointed` makes of it. `parse_measure` reads each `.meas` again to the same measure.
+    that `pointed` makes of it. `parse_measure` reads each `.meas tran` again to the same measure.
     """
     used = {name: value for one in measures if isinstance(one, Formula) for name, value in one.parameters}
     lines = [f".param {name}={value:.12g}" for name, value in used.items()]

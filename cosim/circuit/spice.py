@@ -54,6 +54,7 @@ _WORD = re.compile(
 _RANDOM = re.compile(r"\b(agauss|gauss|aunif|unif|limit)\s*\(")
 _MASTERS = {"resistor", "capacitor", "inductor", "vsource", "isource", "bsim4", "sp_bsim4v8"}  # of Spectre and VACASK
 _MEASURE = re.compile(r"\.meas(ure)?\s+(?=\S)")
+_STARTED = re.compile(r"(\.nodeset|\.ic)\s+(?=\S)")
 _BETWEEN = re.compile(r"[\s(),]*")
 _CARD = r"(_w[\dp]+_l[\dp]+)?"  # what the name of a card has behind that of its device, where each size has one
 _DIFFUSION = ("ad", "as", "pd", "ps")
@@ -511,7 +512,7 @@ class _Reader:
         """Return the analysis that a statement asks for."""
         if one.words[0] == ".op":
             if one.words[1:] or one.fields:
-                raise self.refuse(one.line, ".op must stand alone")
+                raise self.refuse(one.line, ".op must stand alone; remove what follows it")
             return Op()
         named = one.words[0] == ".dc"
         try:
@@ -591,9 +592,8 @@ def _statements(text: str, where: str) -> Iterator[_Statement]:
         if measure := _MEASURE.match(line):
             yield _Statement(number, (".meas", line[measure.end() :]), {})
             continue
-        if line.startswith((".nodeset ", ".ic ")):
-            word, _, volts = line.partition(" ")
-            yield _Statement(number, (word, volts.strip()), {})
+        if started := _STARTED.match(line):
+            yield _Statement(number, (started[1], line[started.end() :].strip()), {})
             continue
         found = list(_WORD.finditer(line))
         ends = [0, *(one.end() for one in found)]

@@ -158,7 +158,7 @@ def draw_chip(devices: Sequence[VaryingDevice], technology: Technology, plan: Va
 def draw_chips(
     devices: Sequence[VaryingDevice], technology: Technology, plan: VariationPlan, numbers: Sequence[int]
 ) -> list[Chip]:
-    """Draw the chips with the given numbers, each the same whichever others are drawn beside it, see `draw_chip`."""
+    """Draw the chips with the given numbers, at least one; each is the same whichever others are drawn beside it."""
     from scipy.special import ndtri  # half of a worker's time to load, and a nominal circuit has no use for it
 
     names, chips, own = tuple(device.name for device in devices), len(numbers), tuple(devices)

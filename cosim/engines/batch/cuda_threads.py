@@ -171,8 +171,10 @@ def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviati
             (value * bend + slope) * level,
         )
     shift = v.gate_shift[line, lane] if has_deviations else 0.0
-    value, slope = _cubic(s.gate_table, begin + RANK + 1, u - shift)
-    v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = value + slope * out, slope
+    shifted_cell, shifted_u, shifted_out = table_cell(x - shift, s.gate_axis, table)
+    shifted = s.gate_table_start[table] + 4 * _WIDTH * shifted_cell
+    value, slope = _cubic(s.gate_table, shifted + RANK + 1, shifted_u)
+    v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = value + slope * shifted_out, slope
     v.gate_point[line, lane] = x
     if has_deviations:
         begin, at = s.response_table_start[table] + 4 * _WIDTH * cell, line * 2 * RESPONSES

@@ -294,15 +294,15 @@ def _solve_from(
     s = circuit.arrays
     for rows in (state.clock, state.step, state.x1, state.x2, state.q1, values.x):
         rows[:] = 0.0
-    for net, voltage in bench.start:
-        if net in circuit.net:
-            behind = sum(few[0][0][circuit.source[f"v{name}"]] * sign for name, sign in circuit.nets.paths[net])
-            values.x[s.row[circuit.net[net]]] = voltage - behind
-    values.x[circuit.nets.unknowns] = 0.0
+    begins = [(net, voltage) for net, voltage in bench.start if net in circuit.net]
     for lane in range(LANES):
+        sources, three_terminal, four_terminal = few[min(lane, len(few) - 1)]
+        for net, voltage in begins:
+            behind = sum(sources[circuit.source[f"v{name}"]] * sign for name, sign in circuit.nets.paths[net])
+            values.x[s.row[circuit.net[net]], lane] = voltage - behind
+        values.x[circuit.nets.unknowns, lane] = 0.0
         if starts is not None:
             values.x[:, lane] = starts[min(lane, len(few) - 1)]
-        sources, three_terminal, four_terminal = few[min(lane, len(few) - 1)]
         values.source[:, lane] = sources
         _set_deviations(circuit, values, lane, three_terminal, four_terminal)
         _invalidate_devices(values, lane)

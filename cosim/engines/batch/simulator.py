@@ -262,7 +262,7 @@ class BatchSimulator:
         return self._solved(benches, operating_points, timeout)
 
     def run_chips(self, bench: Bench, chips: Sequence[Chip], timeout: float) -> list[Waveforms | Failure]:
-        """Simulate a bench on drawn chips side by side and return its waveforms on each, or why there are none.
+        """Simulate a bench on drawn chips, at least one, and return its waveforms on each, or why there are none.
 
         The transistors of the chips deviate; supply and temperature are the bench's. timeout: seconds of processor time
         for all. Raises MissingToolError where tables must be measured and ngspice is missing.
@@ -280,10 +280,10 @@ class BatchSimulator:
         timeout: float,
     ) -> list[Waveforms | Failure]:
         """Simulate benches from the operating points that `begun` returns; see `run_all`."""
-        deadline = thread_time() + timeout
         try:
             run = _each_once(benches, as_transient)
             circuit, flat = assemble_benches(run)
+            deadline = thread_time() + timeout
             found = solve_benches(circuit, run, begun(circuit, run, flat), deadline, self.runner)
         except Unsupported as reason:
             found = [reason for _ in benches]

@@ -63,11 +63,13 @@ def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_devia
     for k in range(RANK):
         v.gate_functions[at + k, lane] = extract(current, k + 1)
         v.gate_functions[at + RANK + k, lane] = extract(by_gate, k + 1)
+    charge, capacitance = extract(value, RANK + 1) + extract(slope, RANK + 1) * out, extract(slope, RANK + 1)
     if has_deviations:
-        value, slope = _cubics(s.gate_table, s.gate_table_start[table], cell, u - v.gate_shift[line, lane])
-    capacitance = extract(slope, RANK + 1)
-    v.gate_charge[2 * line, lane] = extract(value, RANK + 1) + capacitance * out
-    v.gate_charge[2 * line + 1, lane] = capacitance
+        shifted_cell, shifted_u, shifted_out = table_cell(x - v.gate_shift[line, lane], s.gate_axis, table)
+        value, slope = _cubics(s.gate_table, s.gate_table_start[table], shifted_cell, shifted_u)
+        capacitance = extract(slope, RANK + 1)
+        charge = extract(value, RANK + 1) + capacitance * shifted_out
+    v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = charge, capacitance
     v.gate_point[line, lane] = x
     if has_deviations:
         value, slope = _cubics(s.response_table, s.response_table_start[table], cell, u)

@@ -117,7 +117,8 @@ def noise_state(circuit: AssembledCircuit, noise: TransientNoise, thermal_voltag
         names, arrays = circuit.nets.names, circuit.arrays
         for (a, b), siemens in zip(arrays.resistors.tolist(), arrays.conductance.tolist(), strict=True):
             pair = names[a], names[b]
-            fixed[pair] = fixed.get(pair, 0.0) + 4 * Q_ELECTRON * thermal_voltage * siemens
+            if f"i{_source_name(pair)}" in circuit.source:  # the others stand for gmin
+                fixed[pair] = fixed.get(pair, 0.0) + 4 * Q_ELECTRON * thermal_voltage * siemens
     three, four = (circuit.three_terminal, circuit.four_terminal if noise.every else ()) if noise.slopes else ((), ())
     pairs = sorted(
         {*fixed, *map(_drain_and_source, (*three, *four))}, key=lambda pair: circuit.source[f"i{_source_name(pair)}"]
@@ -231,7 +232,8 @@ def _thermal(current: Any, gm: Any, i_over_gm: float) -> Any:
 def _with_reverse(shot: Any, conductance: Any, thermal_voltage: float) -> Any:
     """Return a device's noise density over 2 q, A, with that of the current from its other end.
 
-    shot: I thermal, negative for a current from source to drain; conductance: dI/dV of the end beyond it, S.
+    shot: I thermal, negative for a current from source to drain; conductance: dI/dV of the end to which the current
+    flows, S.
     """
     return maximum(shot + conductance * (2.0 * thermal_voltage), splat(0.0))
 

@@ -22,14 +22,14 @@ from cosim.verbs.datasheet.statistics import named_values, spread_of
 from cosim.verbs.datasheet.study import DatasheetChip, DatasheetStudy, datasheet_bench, record_of
 
 _CHUNK = 64
-_STEP = 0.25  # of the step of .tran, of noise and of the engine
+_STEP = 0.25  # of the step of .tran: the distance of the points of noise, and the longest step of the engine / 4
 
 
 def check_noise(sheet: Datasheet, engine: str) -> None:
     """Raise InputError for an engine without noise of transistors, and for a netlist without a transient."""
     if engine != BATCH:
         raise InputError(
-            f"--noise needs --engine {BATCH}: {engine} has no noise of transistors in a transient; leave one out"
+            f"--noise needs --engine {BATCH}: {engine} has no noise of transistors in a transient; choose --engine {BATCH}, or leave --noise out"
         )
     if not isinstance(sheet.nominal.netlist.run, Tran):
         raise InputError(
