@@ -69,8 +69,8 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     SHEET (.toml) names a netlist in SPICE's language with .tran, .dc or .op and .meas, conditions, parameters, and
     measures with limits. Every condition runs without mismatch; then chips with mismatch run in the nominal one: mean,
     sigma and yield with intervals, the transistors that cause the spread, and a deck of the worst chip for ngspice.
-    --noise also gives the sigma of white noise of transistors and resistors. The tables are in report.html, and in datasheet.md as
-    markdown.
+    --noise also gives the sigma of white noise of transistors and resistors. The tables are in report.html, and in
+    datasheet.md as markdown.
 
     Finished chips are kept in the folder: the same command continues an interrupted run. Conditions and noise run
     again.

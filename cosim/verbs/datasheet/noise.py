@@ -29,7 +29,8 @@ def check_noise(sheet: Datasheet, engine: str) -> None:
     """Raise InputError for an engine without noise of transistors, and for a netlist without a transient."""
     if engine != BATCH:
         raise InputError(
-            f"--noise needs --engine {BATCH}: {engine} has no noise of transistors in a transient; choose --engine {BATCH}, or leave --noise out"
+            f"--noise needs --engine {BATCH}: {engine} has no noise of transistors in a transient; choose --engine "
+            f"{BATCH}, or leave --noise out"
         )
     if not isinstance(sheet.nominal.netlist.run, Tran):
         raise InputError(
