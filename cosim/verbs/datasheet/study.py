@@ -34,7 +34,7 @@ from cosim.verbs.montecarlo.execute import Chunk
 Array = NDArray[np.float64]
 # Step errors of a measure stay below 0.5 % of its spread with these (benchmarks/bench_datasheet.py), where the netlists
 # of circuits whose errors add up give the batched engine a smaller reltol.
-_TOLERANCES = {False: replace(PRECISE, reltol=1e-6), True: replace(PRECISE, reltol=1e-7, trtol=0.02)}
+_TOLERANCES = {False: replace(PRECISE, reltol=1e-6), True: replace(PRECISE, reltol=2e-8, trtol=1e-3)}
 # A run that does not converge runs again with these: in steps of 1e-16 s, rounding changes the current of a source by
 # more than 1e-6 of it.
 _WIDER = (PRECISE, Tolerances(trtol=1.0))
