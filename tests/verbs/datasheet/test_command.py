@@ -136,7 +136,10 @@ def test_a_sweep_beyond_the_tables_runs_in_ngspice(batch, cosim_main, sheet, tmp
 @pytest.mark.parametrize("engine", ["batch", "ngspice"])
 def test_a_capacitor_is_discharged_from_its_ic(batch, cosim_main, sheet, tmp_path, engine):
     """0.5 V, held against 1 V behind 1 kohm until time 0, go to 1 V with 1 us: steps err by less than 1 in 10,000."""
-    text = "* rc\nv1 a 0 1\nr1 a b 1k\nc1 b 0 1n\n.ic v(b)=0.5\n.options reltol=1e-9\n.tran 10n 2u\n.meas tran left find v(a,b) at=1u\n"
+    text = (
+        "* rc\nv1 a 0 1\nr1 a b 1k\nc1 b 0 1n\n.ic v(b)=0.5\n.options reltol=1e-9\n.tran 10n 2u\n"
+        ".meas tran left find v(a,b) at=1u\n"
+    )
     (tmp_path / "rc.sp").write_text(text)
     sheet.write_text('netlist = "rc.sp"\nmeasures = [{name = "left", unit = "V"}]\n')
     found, _, _ = figures(cosim_main, sheet, tmp_path / "run", "--engine", engine, "--chips", 2, "-j", 1)
