@@ -21,6 +21,7 @@ x2 n1 n2 vdd inverter
 x3 n2 n3 vdd inverter
 x4 n3 n4 vdd inverter
 x5 n4 n5 vdd inverter
+.options reltol=5e-8
 .tran 1u 6m
 .meas tran periods trig v(n5) val='supply/2' rise=1 targ v(n5) val='supply/2' rise=4
 .meas tran frequency param='3/periods'
