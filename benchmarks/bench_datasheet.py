@@ -159,7 +159,13 @@ def shot_noise_in_ngspice(study: DatasheetStudy) -> Array:
 
 
 def noise() -> None:
-    study = noise_study("ota", (".tran 1u 10u", ".tran 1u 40u"), ("at=10u", "at=39.9u"))  # six time constants
+    study = noise_study(
+        "ota",
+        ("vin in 0 pwl(0 {supply/2-0.05} 20u", "vin in 0 {supply/2}\n* (0 {supply/2-0.05} 20u"),
+        (".options reltol=5e-8\n.tran 0.25u 160u", ".tran 1u 40u"),
+        ("at=20u", "at=39.9u"),  # six time constants
+        *((f".meas tran {name} trig", f"* {name}") for name in ("rise", "fall")),
+    )
     thermal = [(4 / 3 * c - 1 / 3) / c**2 for c in INVERSION]
     shot = SLOPE * 2.0
     u_t = study.technology.thermal_voltage
