@@ -204,7 +204,7 @@ class Window:
 
 
 _ABRUPT = 5.0  # ratio of two steps between which a corner may lie; the batched engine's steps grow by 1.7 at most
-_HALVINGS = 40
+_MOST_ITERATIONS = 40
 
 
 def _even(time: Array) -> NDArray[np.bool_]:
@@ -216,7 +216,7 @@ def _even(time: Array) -> NDArray[np.bool_]:
 def _curve(time: Array, signal: Array, k: int) -> tuple[list[float], list[float]]:
     """Return Newton's form of the polynomial between the points k and k + 1: its points, and its divided differences.
 
-    It is a cubic through the neighbours of both points as well, but not through one behind an abrupt change of steps.
+    It is a cubic through the neighbours of both points as well. A neighbour is left out if its step differs abruptly.
     """
     first, last = max(k - 1, 0), min(k + 3, len(time))
     even = _even(time[first:last])
@@ -258,7 +258,7 @@ def _root(points: Sequence[float], differences: Sequence[float], low: float, hig
     """
     at_low, at_high = (_on_curve(points, differences, one) for one in (low, high))
     width, side, middle = high - low, 0, low
-    for _ in range(_HALVINGS):
+    for _ in range(_MOST_ITERATIONS):
         before, middle = middle, (low * at_high - high * at_low) / (at_high - at_low)
         value = _on_curve(points, differences, middle)
         if not value or abs(middle - before) < 1e-12 * width:
@@ -283,7 +283,10 @@ def _extreme(time: Array, signal: Array, side: int, *, smooth: bool) -> tuple[fl
 
 
 def _integral(x: Array, y: Array, *, smooth: bool) -> float:
-    """Return the integral of y over x by the trapezoidal rule; smooth: less what the curve bends, h^3 y'' / 12."""
+    """Return the integral of y over x by the trapezoidal rule; smooth: less h^3 y'' / 12 a step.
+
+    y'' counts as 0 at both ends, and where steps change abruptly.
+    """
     whole = float(np.trapezoid(y, x))
     if not smooth or len(x) < 3:
         return whole

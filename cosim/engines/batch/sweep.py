@@ -20,7 +20,9 @@ from cosim.engines.engine import Waveforms
 Array = NDArray[np.float64]
 _SECONDS = 1e5  # of a ramp
 _POINT = 1.0  # s; the transient of an operating point, some seven steps
-_STEP = 1e4  # of the distance between two corners: the first step behind a corner is a small share of what a bench asks
+_STEP = (
+    1e4  # of the distance between two corners; so large because the first step behind a corner is a small share of it
+)
 
 
 def as_transient(bench: Bench) -> Bench:
