@@ -10,9 +10,7 @@
 A signal is v(net), v(net,net), also written par('v(net)-v(net)'), or i(voltage source). A crossing is counted by
 `rise=`, `fall=` or `cross=`, a number or `last`, from `td=` on. Between two time points every signal is a straight
 line; least and greatest values are those of time points. Definitions are those of ngspice (manual, chapter 11.4), which
-the tests compare with. Waveforms of long steps may be read as smooth instead: a cubic through the four points around a
-place, a parabola through the three at an extreme, and integrals to the same order. A corner of a source may lie where
-steps change abruptly; nothing is drawn across it.
+the tests compare with. An engine whose steps are long brings an `Interpolation` of its own.
 
 `.meas dc` has the same measures over the swept value in place of time, but no `td=`. They follow the sweep: where it
 falls, what rises with the swept value is a fall, and an integral is negative, while from= stays below to=. What ngspice
@@ -22,9 +20,8 @@ has no value for is refused. `.meas op` has `find SIGNAL` and `param=`.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isfinite
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +72,52 @@ class Signal:
         return waves[self.plus] if self.minus is None else waves[self.plus] - waves[self.minus]
 
 
+class Interpolation(Protocol):
+    """A rule by which measures are read from the points of a waveform."""
+
+    def at(self, time: Array, signal: Array, at: float) -> float:
+        """Return the value of a signal at a time; time: (points,), rising."""
+        ...
+
+    def crossing(self, time: Array, distance: Array, k: int) -> float:
+        """Return when a signal passes its level between the points k and k + 1; distance: from the level, (points,)."""
+        ...
+
+    def extreme(self, time: Array, signal: Array, side: int) -> tuple[float, float]:
+        """Return (when, value) of the greatest value of a signal for side 1, of the least one for -1."""
+        ...
+
+    def integral(self, x: Array, y: Array) -> float:
+        """Return the integral of y over x."""
+        ...
+
+
+@dataclass(frozen=True)
+class LinearInterpolation:
+    """Signals as straight lines between the points of a waveform, as ngspice reads them."""
+
+    def at(self, time: Array, signal: Array, at: float) -> float:
+        """Return the value of a signal at a time; time: (points,), rising."""
+        return float(np.interp(at, time, signal))
+
+    def crossing(self, time: Array, distance: Array, k: int) -> float:
+        """Return when a signal passes its level between the points k and k + 1; distance: from the level, (points,)."""
+        (before, behind), (low, high) = distance[k : k + 2].tolist(), time[k : k + 2].tolist()
+        return low + before / (before - behind) * (high - low)
+
+    def extreme(self, time: Array, signal: Array, side: int) -> tuple[float, float]:
+        """Return (when, value) of the greatest value at a point of a signal for side 1, of the least one for -1."""
+        k = int((side * signal).argmax())
+        return float(time[k]), float(signal[k])
+
+    def integral(self, x: Array, y: Array) -> float:
+        """Return the integral of y over x by the trapezoidal rule."""
+        return float(np.trapezoid(y, x))
+
+
+LINEAR = LinearInterpolation()
+
+
 @dataclass(frozen=True)
 class Crossing:
     """The event that a signal crosses a level, which is a number or another signal.
@@ -94,25 +137,26 @@ class Crossing:
         """Return the probes whose waveforms decide when the crossing happens."""
         return self.signal.probes + (self.level.probes if isinstance(self.level, Signal) else ())
 
-    def moment(self, time: Array, waves: Probes, *, smooth: bool = False) -> float:
+    def moment(self, time: Array, waves: Probes, interpolation: Interpolation = LINEAR) -> float:
         """Return when the crossing happens, s, nan if it never does; time: of the points, (points,), s."""
         level = self.level.of(waves) if isinstance(self.level, Signal) else self.level
-        begin = int(np.searchsorted(time, self.after))
+        begin = int(time.searchsorted(self.after))
         distance, time = (self.signal.of(waves) - level)[begin:], time[begin:]
-        crossed = np.zeros(max(len(time) - 1, 0), np.bool_)  # who leaves the level has crossed before
-        if self.count != "fall":
-            crossed |= (distance[:-1] < 0) & (distance[1:] >= 0)
-        if self.count != "rise":
-            crossed |= (distance[:-1] > 0) & (distance[1:] <= 0)
-        places = crossed.nonzero()[0]
+        places = self._crossed(distance).nonzero()[0]
         if len(places) < max(self.number, 1):
             return np.nan
-        k = int(places[self.number - 1])
-        before, behind = float(distance[k]), float(distance[k + 1])
-        if smooth and before and behind and time[k + 1] > time[k]:
-            return _root(*_curve(time, distance, k), float(time[k]), float(time[k + 1]))
-        share = 1.0 if before == behind else before / (before - behind)
-        return float(time[k] + share * (time[k + 1] - time[k]))
+        return interpolation.crossing(time, distance, int(places[self.number - 1]))
+
+    def _crossed(self, distance: Array) -> NDArray[np.bool_]:
+        """Return for each step whether the signal crosses its level in it.
+
+        A signal that begins a step on its level has crossed it in the step before.
+        """
+        if self.count == "cross":
+            below, above = distance < 0, distance > 0
+            return (below[:-1] > below[1:]) | (above[:-1] > above[1:])
+        there = distance < 0 if self.count == "rise" else distance > 0
+        return there[:-1] > there[1:]
 
 
 @dataclass(frozen=True)
@@ -128,14 +172,14 @@ class Find:
         """Return the probes that the measure reads."""
         return self.signal.probes + (self.when.probes if isinstance(self.when, Crossing) else ())
 
-    def value(self, time: Array, waves: Probes, *, smooth: bool = False) -> float:
+    def value(self, time: Array, waves: Probes, interpolation: Interpolation = LINEAR) -> float:
         """Return the measure's value; time: (points,), s, or the swept values, V or A."""
-        at = self.when.moment(time, waves, smooth=smooth) if isinstance(self.when, Crossing) else self.when
+        at = self.when.moment(time, waves, interpolation) if isinstance(self.when, Crossing) else self.when
         time, signal = _rising(time, self.signal.of(waves))
         slack = 1e-9 * float(time[-1] - time[0])
         if not time[0] - slack <= at <= time[-1] + slack:
             return np.nan
-        return _at(time, signal, at) if smooth else float(np.interp(at, time, signal))
+        return interpolation.at(time, signal, at)
 
 
 @dataclass(frozen=True)
@@ -154,10 +198,10 @@ class When:
         """Return the probes that the measure reads."""
         return self.crossing.probes + (self.since.probes if isinstance(self.since, Crossing) else ())
 
-    def value(self, time: Array, waves: Probes, *, smooth: bool = False) -> float:
+    def value(self, time: Array, waves: Probes, interpolation: Interpolation = LINEAR) -> float:
         """Return the measure's value; time: (points,), s."""
-        since = self.since.moment(time, waves, smooth=smooth) if isinstance(self.since, Crossing) else self.since
-        return self.crossing.moment(time, waves, smooth=smooth) - since
+        since = self.since.moment(time, waves, interpolation) if isinstance(self.since, Crossing) else self.since
+        return self.crossing.moment(time, waves, interpolation) - since
 
 
 @dataclass(frozen=True)
@@ -178,8 +222,8 @@ class Window:
         """Return the probes that the measure reads."""
         return self.signal.probes
 
-    def value(self, time: Array, waves: Probes, *, smooth: bool = False) -> float:
-        """Return the measure's value; time: (points,), s, or swept values. Integrals are by the trapezoidal rule."""
+    def value(self, time: Array, waves: Probes, interpolation: Interpolation = LINEAR) -> float:
+        """Return the measure's value; time: (points,), s, or swept values."""
         falling = time[-1] < time[0]
         time, signal = _rising(time, self.signal.of(waves))
         start = float(time[0]) if np.isinf(self.start) else self.start
@@ -189,112 +233,17 @@ class Window:
             return np.nan
         if self.extract in ("min", "max", "pp", "min_at", "max_at"):
             (low_at, low), (high_at, high) = (
-                _extreme(time[inside], signal[inside], side, smooth=smooth) for side in (-1, 1)
+                interpolation.extreme(time[inside], signal[inside], side) for side in (-1, 1)
             )
             found = {"min": low, "max": high, "pp": high - low, "min_at": low_at, "max_at": high_at}
             return found[self.extract]
         x = np.unique(np.concatenate([[start], time[inside], [end]]))
         y = np.interp(x, time, signal)
-        if smooth:
-            y[0], y[-1] = (_at(time, signal, one) for one in (start, end))
+        y[0], y[-1] = (interpolation.at(time, signal, one) for one in (start, end))
         if self.extract == "rms":
-            return (max(_integral(x, y**2, smooth=smooth), 0.0) / (end - start)) ** 0.5
-        whole = _integral(x, y, smooth=smooth)
+            return (max(interpolation.integral(x, y**2), 0.0) / (end - start)) ** 0.5
+        whole = interpolation.integral(x, y)
         return (-whole if falling else whole) if self.extract == "integ" else whole / (end - start)
-
-
-_ABRUPT = 5.0  # ratio of two steps between which a corner may lie; the batched engine's steps grow by 1.7 at most
-_MOST_ITERATIONS = 40
-
-
-def _even(time: Array) -> NDArray[np.bool_]:
-    """Return for each inner point whether the steps before and behind it differ by less than _ABRUPT, (points - 2,)."""
-    before, behind = np.diff(time[:-1]), np.diff(time[1:])
-    return (behind < _ABRUPT * before) & (before < _ABRUPT * behind)
-
-
-def _curve(time: Array, signal: Array, k: int) -> tuple[list[float], list[float]]:
-    """Return Newton's form of the polynomial between the points k and k + 1: its points, and its divided differences.
-
-    It is a cubic through the neighbours of both points as well. A neighbour is left out if its step differs abruptly.
-    """
-    first, last = max(k - 1, 0), min(k + 3, len(time))
-    even = _even(time[first:last])
-    if k > 0 and not even[0]:
-        first = k
-    if last == k + 3 and not even[-1]:
-        last = k + 2
-    return time[first:last].tolist(), _differences(time[first:last], signal[first:last])
-
-
-def _differences(time: Array, signal: Array) -> list[float]:
-    """Return Newton's divided differences of a signal at a few points."""
-    x, column = time.tolist(), signal.tolist()
-    found = column[:1]
-    for order in range(1, len(x)):
-        column = [(b - a) / (x[i + order] - x[i]) for i, (a, b) in enumerate(pairwise(column))]
-        found.append(column[0])
-    return found
-
-
-def _at(time: Array, signal: Array, at: float) -> float:
-    """Return the value of a smooth signal at a time; time: (points,), rising, two or more."""
-    k = min(max(int(np.searchsorted(time, at)) - 1, 0), len(time) - 2)
-    return _on_curve(*_curve(time, signal, k), min(max(at, float(time[0])), float(time[-1])))
-
-
-def _on_curve(points: Sequence[float], differences: Sequence[float], at: float) -> float:
-    """Return the value of a polynomial in Newton's form."""
-    value = differences[-1]
-    for point, difference in zip(points[-2::-1], differences[-2::-1], strict=True):
-        value = value * (at - point) + difference
-    return value
-
-
-def _root(points: Sequence[float], differences: Sequence[float], low: float, high: float) -> float:
-    """Return where a polynomial in Newton's form crosses 0 between low and high, where its signs differ.
-
-    The method is regula falsi, Illinois: M. Dowell and P. Jarratt, BIT 11 (1971) 168.
-    """
-    at_low, at_high = (_on_curve(points, differences, one) for one in (low, high))
-    width, side, middle = high - low, 0, low
-    for _ in range(_MOST_ITERATIONS):
-        before, middle = middle, (low * at_high - high * at_low) / (at_high - at_low)
-        value = _on_curve(points, differences, middle)
-        if not value or abs(middle - before) < 1e-12 * width:
-            break
-        if (value > 0) == (at_high > 0):
-            high, at_high, at_low = middle, value, at_low / 2 if side == 1 else at_low
-            side = 1
-        else:
-            low, at_low, at_high = middle, value, at_high / 2 if side == -1 else at_high
-            side = -1
-    return middle
-
-
-def _extreme(time: Array, signal: Array, side: int, *, smooth: bool) -> tuple[float, float]:
-    """Return (when, value) of the greatest value of a signal for side 1, the least one for -1."""
-    k = int(np.argmax(side * signal))
-    if not smooth or not 0 < k < len(time) - 1 or not _even(time[k - 1 : k + 2])[0]:
-        return float(time[k]), float(signal[k])
-    (a, b, c), (y, slope, bend) = time[k - 1 : k + 2].tolist(), _differences(time[k - 1 : k + 2], signal[k - 1 : k + 2])
-    at = min(max((a + b) / 2 - slope / (2 * bend), a), c) if bend else b
-    return at, y + (at - a) * (slope + (at - b) * bend)
-
-
-def _integral(x: Array, y: Array, *, smooth: bool) -> float:
-    """Return the integral of y over x by the trapezoidal rule; smooth: less h^3 y'' / 12 a step.
-
-    y'' counts as 0 at both ends, and where steps change abruptly.
-    """
-    whole = float(np.trapezoid(y, x))
-    if not smooth or len(x) < 3:
-        return whole
-    steps = np.diff(x)
-    slopes = np.diff(y) / steps
-    bends = np.zeros(len(x))
-    bends[1:-1] = np.where(_even(x), 2 * np.diff(slopes) / (steps[1:] + steps[:-1]), 0.0)
-    return whole - float((steps**3 * (bends[1:] + bends[:-1])).sum()) / 24
 
 
 def _rising(axis: Array, signal: Array) -> tuple[Array, Array]:
@@ -332,17 +281,17 @@ Measure = Find | When | Window | Formula
 
 
 def evaluate_measures(
-    measures: Sequence[Measure], time: Array, waves: Probes, *, smooth: bool = False
+    measures: Sequence[Measure], time: Array, waves: Probes, interpolation: Interpolation = LINEAR
 ) -> dict[str, float]:
     """Return the value of each measure by its name, nan where it has none, such as a crossing that never is.
 
     time: of a transient's points, (points,), s, or a sweep's values, V or A, or empty for an operating point; waves:
-    probe -> (points,), V or A; smooth: whether signals are smooth between points, in place of straight lines.
+    probe -> (points,), V or A; interpolation: how signals run between points.
     """
     found: dict[str, float] = {}
     time = time if len(time) else np.zeros(1)
     for one in measures:
-        found[one.name] = one.value(found) if isinstance(one, Formula) else one.value(time, waves, smooth=smooth)
+        found[one.name] = one.value(found) if isinstance(one, Formula) else one.value(time, waves, interpolation)
     return found
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Stress, Voltage
+from cosim.circuit.measures import Interpolation
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
 from cosim.engines.chip import standing
@@ -299,6 +300,11 @@ class Batched(Simulator, Protocol):
 @runtime_checkable
 class ChipBatched(Batched, Protocol):
     """A batched simulator that takes one bench and the deviations of many chips, in place of a bench for each chip."""
+
+    @property
+    def interpolation(self) -> Interpolation:
+        """Return the rule by which measures are read from its transients."""
+        ...
 
     def run_chips(self, bench: Bench, chips: Sequence[Chip], timeout: float) -> list[Waveforms | Failure]:
         """Simulate a bench on drawn chips for at most `timeout` seconds in all, and return one result for each chip.

@@ -18,7 +18,6 @@ mtau syn t vdd vdd generic180_p w=2u l=4u
 cs syn vdd 2p
 mout out syn vdd vdd generic180_p w=2u l=4u
 vout out 0 0
-.options reltol=1e-8
 .tran 20u 12m
 .meas tran peak max i(vout)
 .meas tran tau trig i(vout) val=0.1n fall=1 td=3m targ i(vout) val='0.1n/exp(1)' fall=1 td=3m

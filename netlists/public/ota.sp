@@ -15,7 +15,6 @@ m5 tail b 0 0 generic180_n w=2u l=2u
 m6 b b 0 0 generic180_n w=2u l=2u
 ib vdd b {bias}
 cl out 0 1p
-.options reltol=5e-8
 .tran 0.25u 160u
 .meas tran offset find v(out,in) at=20u
 .meas tran drawn find i(vdd) at=20u

@@ -22,7 +22,6 @@ m7 outn clk vdd vdd generic180_p w=2u l=4u
 m8 outp clk vdd vdd generic180_p w=2u l=4u
 m9 x1 clk vdd vdd generic180_p w=2u l=4u
 m10 x2 clk vdd vdd generic180_p w=2u l=4u
-.options reltol=3e-7
 .tran 4u 16m
 .meas tran before when v(outp)='supply/10' fall=last
 .meas tran behind when v(outn)='supply/10' fall=1

@@ -17,7 +17,6 @@ vo2 vdd o2 0
 ib vdd g {bias}
 m6 g g 0 0 generic180_n w=2u l=2u
 m5 c g 0 0 generic180_n w=2u l=2u
-.options reltol=1e-6
 .tran 200u 201m
 .meas tran turn when i(vo1)=i(vo2) rise=1
 .meas tran back when i(vo1)=i(vo2) fall=1

@@ -24,26 +24,29 @@ OVERRANGE = (
 NOT_EVALUATED = 1e9  # V: the point of a line or device that was never evaluated
 FOUR_TERMINAL_ROWS = 19  # V_G, V_S, V_D where it was evaluated; I, Q_G, Q_S, Q_D, each with three derivatives
 
+HIGHEST_ORDER = 4  # of a BDF formula; so many charges before the present one are kept, and one solution more
+
 # Rows of TransientState.clock. Times and lengths of steps in s; NEXT_BREAKPOINT: an index; ITERATION: of the step in
-# course; SAVED_ROWS: of the probes; STATUS: RUNNING, FINISHED or FAILED; the last three count since the beginning.
-NOW, END, LAST_STEP, STEP_BEFORE_LAST, NEXT_STEP, STEP = range(6)
-STEPS_SINCE_BREAKPOINT, NEXT_BREAKPOINT, ITERATION, ENDS_AT_BREAKPOINT, SAVED_ROWS, STATUS = range(6, 12)
-ACCEPTED_STEPS, REFUSED_STEPS, ITERATIONS = range(12, 15)
-CLOCK_ROWS = 15
+# course; SAVED_ROWS: of the probes; STATUS: RUNNING, FINISHED or FAILED; the three rows behind it count since the
+# beginning. AGE and the rows behind it: time from the last but one, two, ... solutions to the last one.
+NOW, END, NEXT_STEP, STEP = range(4)
+STEPS_SINCE_BREAKPOINT, NEXT_BREAKPOINT, ITERATION, ENDS_AT_BREAKPOINT, SAVED_ROWS, STATUS = range(4, 10)
+ACCEPTED_STEPS, REFUSED_STEPS, ITERATIONS, AGE = range(10, 14)
+CLOCK_ROWS = AGE + HIGHEST_ORDER
 RUNNING, FINISHED, FAILED = 0.0, 1.0, 2.0  # FAILED: no step converged
 
-# Rows of TransientState.step, the step in course. ALPHA_*: factors of the charges now and before, 1/s; PREDICTOR and
-# the two rows behind it: factors of the last three solutions in the prediction; ERROR_SHARE: local truncation error
-# over the distance to the prediction; NEWTON_MOVE: the last update, V; ERROR_RATIO: the error over what it may be;
-# ACCEPTED: the lane accepts its step; BEGINS_STEP: it begins one.
-ALPHA_0, ALPHA_1, ALPHA_2, PREDICTOR = range(4)
-ERROR_SHARE, NEWTON_MOVE, ERROR_RATIO, ACCEPTED, BEGINS_STEP = range(6, 11)
-STEP_ROWS = 11
+# Rows of TransientState.step, the step in course. ALPHA_0: factor of the present charge in dQ/dt, 1/s; ALPHA_1 and
+# the rows behind it: of those before; PREDICTOR and the rows behind it: factors of the last solutions in the
+# prediction; ERROR_SHARE: local truncation error over the distance to the prediction; NEWTON_MOVE: the last update, V;
+# ERROR_RATIO: the error over what it may be; ACCEPTED: the lane accepts its step; BEGINS_STEP: it begins one.
+ERROR_SHARE, NEWTON_MOVE, ERROR_RATIO, ACCEPTED, BEGINS_STEP, ALPHA_0, ALPHA_1 = range(7)
+PREDICTOR = ALPHA_1 + HIGHEST_ORDER
+STEP_ROWS = PREDICTOR + HIGHEST_ORDER + 1
 
 # Indices of TransientState.limits: last Newton update of a converged step, V; local truncation error of a step, V;
 # longest step and first step behind a breakpoint, s; share of a step's change that its error may be; highest voltage,
-# V.
-NEWTON_TOLERANCE, LTE_ABSOLUTE, LONGEST_STEP, FIRST_STEP, LTE_RELATIVE, HIGHEST_VOLTAGE = range(6)
+# V; highest order of the BDF formula, 2 to HIGHEST_ORDER.
+NEWTON_TOLERANCE, LTE_ABSOLUTE, LONGEST_STEP, FIRST_STEP, LTE_RELATIVE, HIGHEST_VOLTAGE, ORDER = range(7)
 
 
 class CircuitArrays(NamedTuple):
@@ -177,10 +180,11 @@ class TileValues(NamedTuple):
 class TransientState(NamedTuple):
     """The transients of a tile's lanes in the batched engine, each at a time of its own.
 
-    clock (CLOCK_ROWS, LANES), step (STEP_ROWS, LANES), limits (6,): see the names of their rows above;
+    clock (CLOCK_ROWS, LANES), step (STEP_ROWS, LANES), limits (7,): see the names of their rows above;
     breakpoint (n, LANES): corners of the sources, s; source_values (n, sources, LANES): at these, V or A;
-    x0, x1, x2 (rows, LANES): the last three solutions, V; predicted: the prediction of the next; q0, q1 (nets, LANES):
-    charges at the last two, C; low, high (nets, LANES): lowest and highest voltage so far, V;
+    x (HIGHEST_ORDER + 1, rows, LANES): the last solutions, the latest first, V; predicted (rows, LANES): the prediction
+    of the next; charge (HIGHEST_ORDER, nets, LANES): at the last solutions, C; low, high (nets, LANES): lowest and
+    highest voltage so far, V;
     error_weight: how much of an error at an unknown its neighbours see, see `newton`; inverse_diagonal, residual: room
     for Newton's method; clamps (n, 2): unknowns and the conductances, S, that pull them to clamp_voltage (n, LANES), V.
     """
@@ -189,12 +193,9 @@ class TransientState(NamedTuple):
     step: Array
     breakpoint: Array
     source_values: Array
-    x0: Array
-    x1: Array
-    x2: Array
+    x: Array
     predicted: Array
-    q0: Array
-    q1: Array
+    charge: Array
     low: Array
     high: Array
     error_weight: Array

@@ -198,8 +198,8 @@ def evaluate_drain_line(s: Any, v: Any, line: Any, lane: Any, y: Any) -> None:
 
 
 @jit
-def _spline_column(values: Any, first: Any, rows: Any, places: Any, k: Any) -> Any:
-    """Return column k of a four-terminal device's table with its three derivatives by place."""
+def _spline_column(values: Any, first: Any, rows: Any, places: Any, rates: Any, out: Any, k: Any) -> Any:
+    """Return column k of a four-terminal device's table with its derivatives by three voltages."""
     (wi, di), (wj, dj), (wk, dk) = spline_weights(places[0]), spline_weights(places[1]), spline_weights(places[2])
     f = fi = fj = fk = 0.0
     for a in range(3):
@@ -212,18 +212,19 @@ def _spline_column(values: Any, first: Any, rows: Any, places: Any, k: Any) -> A
             g, gj = g + value * wj[b], gj + value * dj[b]
             gk = gk + (p * dk[0] + q * dk[1] + r * dk[2]) * wj[b]
         f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
-    return f, fi, fj, fk
+    fi, fj, fk = fi * rates[0], fj * rates[1], fk * rates[2]
+    return f + fi * out[0] + fj * out[1] + fk * out[2], fi, fj, fk
 
 
 @jit
-def spline_columns(values: Any, first: Any, rows: Any, places: Any) -> Any:
-    """Return in a GPU kernel the four columns of a four-terminal device's table, each with its three derivatives.
+def spline_columns(values: Any, first: Any, rows: Any, places: Any, rates: Any, out: Any) -> Any:
+    """Return in a GPU kernel the four columns of a four-terminal device's table, each with three derivatives.
 
-    The derivatives are by place.
+    rates, out: 1 / step of each axis, 1/V, and how far the voltages are beyond the axes, V.
     """
     return (
-        _spline_column(values, first, rows, places, 0),
-        _spline_column(values, first, rows, places, 1),
-        _spline_column(values, first, rows, places, 2),
-        _spline_column(values, first, rows, places, 3),
+        _spline_column(values, first, rows, places, rates, out, 0),
+        _spline_column(values, first, rows, places, rates, out, 1),
+        _spline_column(values, first, rows, places, rates, out, 2),
+        _spline_column(values, first, rows, places, rates, out, 3),
     )

@@ -377,9 +377,8 @@ def _evaluate_four_terminal(
     k, tk, rk, ok = _axis_cell(gap, axis, table, 2)
     rows = int(axis[table, 5]) + 2, int(axis[table, 8]) + 2
     first = begin[table] + (i * rows[0] + j) * rows[1] + k
-    of_current, of_gate, of_lower, of_upper = spline_columns(s.four_terminal_table, first, rows, (ti, tj, tk))
-    rates, out = (ri, rj, rk), (oi, oj, ok)
-    flow = _per_volt(of_current, rates, out)
+    places, rates, out = (ti, tj, tk), (ri, rj, rk), (oi, oj, ok)
+    flow, of_gate, of_lower, of_upper = spline_columns(s.four_terminal_table, first, rows, places, rates, out)
     level, remains = factor * math.exp(flow[0]), math.exp(-gap / thermal)
     current = level * (1.0 - remains)
     by_gap = current * flow[3] + level * remains / thermal
@@ -388,9 +387,9 @@ def _evaluate_four_terminal(
         for row in range(at + 3, at + 7):
             tangents[row, lane] = -tangents[row, lane]
     lower, upper = (11, 15) if forward else (15, 11)
-    _store_derivatives(tangents, at + 7, lane, _per_volt(of_gate, rates, out), forward)
-    _store_derivatives(tangents, at + lower, lane, _per_volt(of_lower, rates, out), forward)
-    _store_derivatives(tangents, at + upper, lane, _per_volt(of_upper, rates, out), forward)
+    _store_derivatives(tangents, at + 7, lane, of_gate, forward)
+    _store_derivatives(tangents, at + lower, lane, of_lower, forward)
+    _store_derivatives(tangents, at + upper, lane, of_upper, forward)
 
 
 @inlined_jit
@@ -401,13 +400,6 @@ def _axis_cell(x: float, axis: Any, table: int, which: int) -> Any:
     place = min(max(at, 0.0), cells)
     cell = min(int(place), int(cells) - 1)
     return cell, place - cell, rate, (at - place) / rate
-
-
-@inlined_jit
-def _per_volt(column: Any, rates: Any, out: Any) -> Any:
-    """Return a column's value, `out` V beyond the table's axes, and its derivatives by volt."""
-    by_gate, by_low, by_gap = column[1] * rates[0], column[2] * rates[1], column[3] * rates[2]
-    return column[0] + by_gate * out[0] + by_low * out[1] + by_gap * out[2], by_gate, by_low, by_gap
 
 
 @inlined_jit

@@ -130,6 +130,18 @@ def halves(typing: Any, low: Any, high: Any) -> Any:
 
 
 @intrinsic
+def halves_added(typing: Any, value: Any) -> Any:
+    """Return the sum of the lower and the upper half of a kernel's lanes, in both halves."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        swapped = [*range(LANES // 2, LANES), *range(LANES // 2)]
+        kind = ir.Constant(ir.VectorType(ir.IntType(32), LANES), swapped)
+        return builder.fadd(args[0], builder.shuffle_vector(args[0], args[0], kind), flags=_CONTRACT)
+
+    return _LANES(_LANES), build
+
+
+@intrinsic
 def store(typing: Any, array: Any, row: Any, value: Any) -> Any:
     """Write LANES numbers to a row of a kernel's array, in the array's precision."""
 

@@ -2,9 +2,9 @@
 # numba compiles these functions: what it hands them has no type that pyright knows.
 """One update of Newton's method in every lane: x <- x - J^-1 F(x), with the sparse LU of J that `circuit` has planned.
 
-For the BDF formulas of order 1 and 2 on charges, of each unknown, summed over its nets,
+For a BDF formula on charges, of each unknown, summed over its nets,
 
-    F = I(v_n) + alpha_0 Q(v_n) + alpha_1 Q(v_n-1) + alpha_2 Q(v_n-2),      J = dI/dv + alpha_0 dQ/dv.
+    F = I(v_n) + alpha_0 Q(v_n) + alpha_1 Q(v_n-1) + alpha_2 Q(v_n-2) + ...,      J = dI/dv + alpha_0 dQ/dv.
 
 Each lane has a step of its own, so alpha differs from lane to lane.
 In all kernels s is the circuit (`arrays.CircuitArrays`), p the program of the LU (`arrays.LuProgram`), v the values of
@@ -16,7 +16,6 @@ from typing import Any
 from cosim.engines.batch.arrays import (
     ALPHA_0,
     ALPHA_1,
-    ALPHA_2,
     ERROR_RATIO,
     ERROR_SHARE,
     HIGHEST_VOLTAGE,
@@ -24,6 +23,7 @@ from cosim.engines.batch.arrays import (
     LTE_ABSOLUTE,
     LTE_RELATIVE,
     NEWTON_MOVE,
+    ORDER,
     OVERRANGE,
     LuProgram,
 )
@@ -55,12 +55,13 @@ def newton_update(s: Any, p: Any, v: Any, m: Any, has_deviations: bool) -> None:
 @jit
 def _residual(row: Any, v: Any, m: Any, alpha_0: Any) -> None:
     """Compute F, the sum of currents out of the nets of every unknown, A."""
-    current, charge, q0, q1, residual = v.current, v.charge, m.q0, m.q1, m.residual
-    alpha_1, alpha_2 = load(m.step, ALPHA_1), load(m.step, ALPHA_2)
+    current, charge, residual, order = v.current, v.charge, m.residual, int(m.limits[ORDER])
     for k in range(residual.shape[0]):
         store(residual, k, splat(0.0))
     for net in range(row.size):
-        out = load(current, net) + load(charge, net) * alpha_0 + load(q0, net) * alpha_1 + load(q1, net) * alpha_2
+        out = load(current, net) + load(charge, net) * alpha_0
+        for k in range(order):
+            out = out + load(m.charge[k], net) * load(m.step, ALPHA_1 + k)
         store(residual, row[net], load(residual, row[net]) + out)
 
 
@@ -97,7 +98,7 @@ def _apply_update(x: Any, m: Any, n: int) -> None:
 
     The error is known by the distance of the solution to its prediction.
     """
-    update, predicted, x0, weight = m.residual, m.predicted, m.x0, m.error_weight
+    update, predicted, last, weight = m.residual, m.predicted, m.x[0], m.error_weight
     absolute_error, relative_error, highest = m.limits[LTE_ABSOLUTE], m.limits[LTE_RELATIVE], m.limits[HIGHEST_VOLTAGE]
     largest = worst = spoilt = splat(0.0)
     for k in range(n):
@@ -106,7 +107,7 @@ def _apply_update(x: Any, m: Any, n: int) -> None:
         to = load(x, k) - maximum(minimum(one, splat(_LARGEST_MOVE)), splat(-_LARGEST_MOVE))
         to = maximum(minimum(to, splat(highest)), splat(-OVERRANGE))
         store(x, k, to)
-        allowed = absolute(to - load(x0, k)) * relative_error + absolute_error
+        allowed = absolute(to - load(last, k)) * relative_error + absolute_error
         worst = maximum(worst, absolute(to - load(predicted, k)) * load(weight, k) / allowed)
     store(m.step, NEWTON_MOVE, largest + spoilt)  # the larger of a number and nan is the number
     store(m.step, ERROR_RATIO, worst * load(m.step, ERROR_SHARE))

@@ -22,6 +22,8 @@ from cosim.engines.batch.arrays import (
     FINISHED,
     FIRST_STEP,
     FOUR_TERMINAL_ROWS,
+    HIGHEST_ORDER,
+    NEWTON_TOLERANCE,
     NEXT_BREAKPOINT,
     NEXT_STEP,
     NOT_EVALUATED,
@@ -43,14 +45,21 @@ from cosim.variation.draws import Chip
 Array = NDArray[np.float64]
 _NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (2 n U_T), and the next steps take it up
 _ERROR = 10.0  # V of a step's error per reltol
+_BEND, _LEFT = 0.07, 0.1  # V: 2 n U_T; share of a step's error that may be left behind a move, where reltol is small
 _SHARE = 0.05 / 20  # of a step's change per trtol, which its error may be as well
-_LONGEST, _FIRST = 4.0, 0.04  # of the step that is asked for: the longest one, and the first behind a breakpoint
-_FIRST_RELTOL = 1e-5  # below it the first step shrinks: it has no error control, and errs by its square
+# Times the step that is asked for: the longest step of order 2 and that of a higher order, between whose ends measures
+# are read from curves, and the first step behind a breakpoint.
+_LONGEST, _LONGEST_OF_HIGH_ORDER, _FIRST = 4.0, 12.0, 0.04
+# Below this reltol the order of the BDF formula is HIGHEST_ORDER, which takes fewer steps there but more above it. The
+# first step shrinks with reltol, because it has no error control and errs by its square; so do the tangents' ranges,
+# down to _SMALLEST_SHARE of them, because what they err by is noise to the step control.
+_HIGH_ORDER_BELOW, _SMALLEST_SHARE = 2.5e-6, 0.01
 _TANGENT_RANGES = np.array([TANGENT_RANGE, TANGENT_RANGE_SATURATED, TANGENT_RANGE_FOUR_TERMINAL])
-# Below this reltol these ranges shrink with it, down to a tenth: what they err by is noise to the step control.
-_TANGENT_RELTOL, _SMALLEST_SHARE = 5e-7, 0.1
 _CLAMP, _STIFF = 1e-3, 1e6  # S, or times the conductance of the smallest resistor
 _LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
+# V: Newton's last move in a step to an operating point. The last steps are longer than any time constant, so each is
+# one more update, and what is left falls with its square.
+_NEWTON_ON_THE_WAY = 15e-3
 _FIRST_PSEUDO_STEP = 1e-10  # s: the first step on the way to an operating point
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a chip's deviations, where no operating point is found at once
 _Begun = tuple[Array, Array, Array]  # a bench's sources at time 0, deviations of three- and of four-terminal devices
@@ -59,7 +68,9 @@ ACCURACY = {
     "step_error_V_per_reltol": _ERROR,
     "step_error_share_per_trtol": _SHARE,
     "tangent_V": TANGENT_RANGE,
-    "tangent_reltol": _TANGENT_RELTOL,
+    "high_order_below_reltol": _HIGH_ORDER_BELOW,
+    "longest_step": _LONGEST_OF_HIGH_ORDER,
+    "left_by_newton": _LEFT,
 }
 
 
@@ -96,8 +107,8 @@ class BenchTile:
     def load(self, lane: int, point: OperatingPoint) -> None:
         """Begin a bench in a lane of the batched engine, at its operating point."""
         values, state, clock = self.values, self.state, self.state.clock
-        values.x[:, lane] = state.x0[:, lane] = state.x1[:, lane] = state.x2[:, lane] = point.x
-        state.q0[:, lane] = state.q1[:, lane] = point.charge
+        values.x[:, lane] = state.x[:, :, lane] = point.x
+        state.charge[:, :, lane] = point.charge
         _set_deviations(self.circuit, values, lane, point.three_terminal_deviation, point.four_terminal_deviation)
         _invalidate_devices(values, lane)
         count = len(point.time)
@@ -138,18 +149,22 @@ def _empty_tile(
     rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
     step, highest = bench.transient.step, bench.technology.supply + OVERRANGE
     reltol, share = bench.tolerances.reltol, _SHARE * bench.tolerances.trtol
-    first = _FIRST * step * min(1.0, reltol / _FIRST_RELTOL) ** 0.5
-    solutions = ("x0", "x1", "x2", "predicted", "error_weight", "inverse_diagonal", "residual")
+    newton = max(_NEWTON * reltol, (_BEND * _LEFT * _ERROR * reltol) ** 0.5)
+    first = _FIRST * step * min(1.0, reltol / _HIGH_ORDER_BELOW) ** 0.5
+    order, longest = (HIGHEST_ORDER, _LONGEST_OF_HIGH_ORDER) if reltol < _HIGH_ORDER_BELOW else (2, _LONGEST)
+    solutions = ("predicted", "error_weight", "inverse_diagonal", "residual")
     state = TransientState(
         clock=aligned_zeros(CLOCK_ROWS, lanes),
         step=aligned_zeros(STEP_ROWS, lanes),
         breakpoint=aligned_zeros(breakpoints, lanes),
         source_values=aligned_zeros(breakpoints * sources, lanes).reshape(breakpoints, sources, lanes),
         **{name: aligned_zeros(rows + 1, lanes) for name in solutions},
-        **{name: aligned_zeros(nets, lanes) for name in ("q0", "q1", "low", "high")},
+        x=aligned_zeros((HIGHEST_ORDER + 1) * (rows + 1), lanes).reshape(-1, rows + 1, lanes),
+        charge=aligned_zeros(HIGHEST_ORDER * nets, lanes).reshape(-1, nets, lanes),
+        **{name: aligned_zeros(nets, lanes) for name in ("low", "high")},
         clamps=np.zeros((0, 2)),
         clamp_voltage=np.zeros((0, lanes)),
-        limits=np.array([_NEWTON * reltol, _ERROR * reltol, _LONGEST * step, first, share, highest]),
+        limits=np.array([newton, _ERROR * reltol, longest * step, first, share, highest, order]),
     )
     return BenchTile(circuit, _values(circuit, bench, lanes), state, has_deviations)
 
@@ -166,7 +181,7 @@ def _values(circuit: AssembledCircuit, bench: Bench, lanes: int) -> TileValues:
         charge=aligned_zeros(nets, lanes),
         matrix=aligned_zeros_single(circuit.matrix.size + SPARE, lanes),
         source=aligned_zeros(len(circuit.source), lanes),
-        tangent_range=np.clip(bench.tolerances.reltol / _TANGENT_RELTOL, _SMALLEST_SHARE, 1.0) * _TANGENT_RANGES,
+        tangent_range=np.clip(bench.tolerances.reltol / _HIGH_ORDER_BELOW, _SMALLEST_SHARE, 1.0) * _TANGENT_RANGES,
         gate_functions=aligned_zeros_single(gates * 2 * RANK, lanes),
         gate_responses=aligned_zeros_single(gates * 2 * RESPONSES, lanes),
         drain_functions=aligned_zeros_single(drains * 2 * RANK, lanes),
@@ -185,26 +200,31 @@ def _values(circuit: AssembledCircuit, bench: Bench, lanes: int) -> TileValues:
         four_terminal_deviation=aligned_zeros(2 * len(s.four_terminal), lanes),
         four_terminal_tangent=aligned_zeros(len(circuit.four_terminal) * FOUR_TERMINAL_ROWS, lanes),
     )
-    for lane in range(lanes):
-        _invalidate_devices(found, lane)
+    _invalidate_devices(found, slice(None))
     return found
 
 
 def _set_deviations(
-    circuit: AssembledCircuit, values: TileValues, lane: int, three_terminal: Array, four_terminal: Array
+    circuit: AssembledCircuit, values: TileValues, lanes: int | slice, three_terminal: Array, four_terminal: Array
 ) -> None:
-    """Set the deviations of a lane's devices; the charge of a gate line is shifted by the mean of its devices."""
+    """Set the deviations of devices, (rows,) in a lane or (rows, lanes) in several.
+
+    The charge of a gate line is shifted by the mean of its devices.
+    """
     s = circuit.arrays
-    values.three_terminal_deviation[:, lane], values.four_terminal_deviation[:, lane] = three_terminal, four_terminal
-    lower, _, more, _ = three_terminal.reshape(-1, 4).T
-    shifts = s.three_terminal_size * (lower + s.upper_share * more)
-    values.gate_shift[:, lane] = np.bincount(s.three_terminal[:, 0], shifts, len(s.gate_lines)) / s.gate_size
+    values.three_terminal_deviation[:, lanes], values.four_terminal_deviation[:, lanes] = three_terminal, four_terminal
+    if len(s.gate_lines):
+        by_device = three_terminal.reshape(len(s.three_terminal), 4, -1)
+        shifts = s.three_terminal_size[:, None] * (by_device[:, 0] + s.upper_share[:, None] * by_device[:, 2])
+        total = np.zeros((len(s.gate_lines), shifts.shape[1]))
+        np.add.at(total, s.three_terminal[:, 0], shifts)
+        values.gate_shift[:, lanes] = (total / s.gate_size[:, None]).reshape(values.gate_shift[:, lanes].shape)
 
 
-def _invalidate_devices(values: TileValues, lane: int) -> None:
-    """Mark every device of a lane as not evaluated: nothing may depend on the bench that was there before."""
-    values.gate_point[:, lane] = values.drain_point[:, lane] = NOT_EVALUATED
-    values.four_terminal_tangent[::FOUR_TERMINAL_ROWS, lane] = NOT_EVALUATED
+def _invalidate_devices(values: TileValues, lanes: int | slice) -> None:
+    """Mark every device of some lanes as not evaluated: nothing may depend on the bench that was there before."""
+    values.gate_point[:, lanes] = values.drain_point[:, lanes] = NOT_EVALUATED
+    values.four_terminal_tangent[::FOUR_TERMINAL_ROWS, lanes] = NOT_EVALUATED
 
 
 def operating_points(
@@ -255,6 +275,7 @@ def _operating_point_tile(circuit: AssembledCircuit, bench: Bench, clamps: Array
     tile = _empty_tile(circuit, bench, 1, has_deviations=any(three_terminal.any() for _, three_terminal, _ in begun))
     # where nothing but a leak holds a pair of nets that a switch joins, 1e-9 of the switch, single precision loses it
     values = tile.values._replace(matrix=aligned_zeros(circuit.matrix.size + SPARE))
+    tile.state.limits[NEWTON_TOLERANCE] = _NEWTON_ON_THE_WAY
     clamped = np.repeat(clamps[:, 2:], LANES, axis=1)
     return replace(tile, values=values, state=tile.state._replace(clamps=clamps[:, :2].copy(), clamp_voltage=clamped))
 
@@ -292,24 +313,24 @@ def _solve_from(
     """Return what `_solve_few` returns, of one attempt. starts: unknowns to begin at, None for `bench.start`."""
     circuit, values, state = tile.circuit, tile.values, tile.state
     s = circuit.arrays
-    for rows in (state.clock, state.step, state.x1, state.x2, state.q1, values.x):
+    for rows in (state.clock, state.step, state.x, state.charge, values.x):
         rows[:] = 0.0
-    begins = [(net, voltage) for net, voltage in bench.start if net in circuit.net]
-    for lane in range(LANES):
-        sources, three_terminal, four_terminal = few[min(lane, len(few) - 1)]
-        for net, voltage in begins:
+    benches = [min(lane, len(few) - 1) for lane in range(LANES)]
+    sources, three_terminal, four_terminal = (np.stack([few[k][part] for k in benches], axis=1) for part in range(3))
+    for net, voltage in bench.start:
+        if net in circuit.net:
             behind = sum(sources[circuit.source[f"v{name}"]] * sign for name, sign in circuit.nets.paths[net])
-            values.x[s.row[circuit.net[net]], lane] = voltage - behind
-        values.x[circuit.nets.unknowns, lane] = 0.0
-        if starts is not None:
-            values.x[:, lane] = starts[min(lane, len(few) - 1)]
-        values.source[:, lane] = sources
-        _set_deviations(circuit, values, lane, three_terminal, four_terminal)
-        _invalidate_devices(values, lane)
+            values.x[s.row[circuit.net[net]]] = voltage - behind
+    values.x[circuit.nets.unknowns] = 0.0
+    if starts is not None:
+        values.x[:] = np.stack([starts[k] for k in benches], axis=1)
+    values.source[:] = sources
+    _set_deviations(circuit, values, slice(None), three_terminal, four_terminal)
+    _invalidate_devices(values, slice(None))
     state.clock[NEXT_STEP], state.step[BEGINS_STEP] = _FIRST_PSEUDO_STEP, 1.0
     solve_operating_points(s, circuit.matrix.lu, values, state, tile.has_deviations)
     failed = state.clock[STATUS] == FAILED
-    return [(values.x[:, k].copy(), state.q0[:, k].copy(), not failed[k]) for k in range(len(few))]
+    return [(values.x[:, k].copy(), state.charge[0, :, k].copy(), not failed[k]) for k in range(len(few))]
 
 
 def net_voltages(circuit: AssembledCircuit, point: OperatingPoint) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe
 from cosim.engines.batch.adjoint import AdjointWorkspace, RecordedSteps, adjoint_transient
+from cosim.engines.batch.arrays import ORDER
 from cosim.engines.batch.lanes import LANES, aligned_zeros
 from cosim.engines.batch.operating_point import BenchTile, clamped_rows, net_voltages, new_tile, operating_points
 from cosim.engines.batch.simulator import (
@@ -88,6 +89,7 @@ def record(benches: Sequence[Bench], timeout: float) -> RecordedTile:
     probes = (*net_probes(circuit), *benches[0].probes)
     saved, points = probe_buffer(circuit, probes), operating_points(circuit, benches, flat)
     tile = new_tile(circuit, benches[0], points)
+    tile.state.limits[ORDER] = 2.0  # the way back knows the formulas up to this order
     results = advance_benches(tile, benches, points, saved, deadline)
     for result, bench in zip(results, benches, strict=True):
         if reason := unsupported_reason(circuit, result, bench):
@@ -150,7 +152,7 @@ def _by_transistor(recorded: RecordedTile, found: AdjointWorkspace) -> Gradients
 
 
 def _bdf_coefficients(recorded: RecordedTile) -> Array:
-    """Return a0, a1 and a2 of every step, (steps + 3, 3, LANES), 1/s, as `step_control.begin_step` computed them."""
+    """Return a0, a1 and a2 of every step, (steps + 3, 3, LANES), 1/s, as `set_coefficients` computed them."""
     found = np.zeros((len(recorded.rows) + 2, 3, LANES))
     found[:, 0] = 1.0  # where lanes without a bench stand
     for lane, (own, breakpoints) in enumerate(zip(recorded.times, recorded.breakpoints, strict=True)):

@@ -16,6 +16,7 @@ from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Tran, Volta
 from cosim.circuit.deck import format_circuit, format_elements
 from cosim.circuit.dialects.ngspice import format_bench
 from cosim.circuit.elements import Circuit
+from cosim.circuit.measures import Interpolation
 from cosim.engines.batch.arrays import FAILED, OVERRANGE, RUNNING, SAVED_ROWS, STATUS, ProbeBuffer, TransientState
 from cosim.engines.batch.assemble import AssembledCircuit, assemble
 from cosim.engines.batch.circuit import (
@@ -29,6 +30,7 @@ from cosim.engines.batch.circuit import (
     split_sources,
 )
 from cosim.engines.batch.device_fit import FORMAT, device_tables
+from cosim.engines.batch.interpolation import SMOOTH
 from cosim.engines.batch.lanes import LANES, aligned_zeros
 from cosim.engines.batch.operating_point import (
     ACCURACY,
@@ -48,7 +50,7 @@ from cosim.variation.draws import Chip
 
 Array = NDArray[np.float64]
 Made = TypeVar("Made")
-REVISION = 9  # raised whenever the same bench comes out differently
+REVISION = 10  # raised whenever the same bench comes out differently
 _ROWS = 2048  # of what is saved, between two looks at the clock
 
 
@@ -226,7 +228,7 @@ class BatchSimulator:
     """The batched engine as a simulator: benches of one circuit side by side, on device tables.
 
     A bench that it has no model for is a Failure of kind UNSUPPORTED. runner: runs the transients, on this core or on a
-    GPU; installed: raises MissingToolError where the runner cannot work.
+    GPU; installed: raises MissingToolError where the runner cannot work; interpolation: how signals run between points.
     """
 
     name: str = "batch"
@@ -235,6 +237,7 @@ class BatchSimulator:
     fallback: str = NGSPICE
     runner: TransientRunner = run_transients
     installed: Callable[[], None] = check_numba
+    interpolation: Interpolation = SMOOTH
 
     def write(self, bench: Bench) -> str:
         """Return the text on which a batched result depends: circuit, sources, condition and accuracy."""

@@ -2,17 +2,25 @@
 # numba compiles these functions: what it hands them has no type that pyright knows.
 """Step control of one lane: a step's length, the coefficients of its BDF formula, and whether its solution will do.
 
-With a step h behind steps h1 and h2, r = h / h1, the variable-step BDF formula of order 2 is
+A step of order k takes the derivative at its end of the polynomial through the charge there and the k before. With the
+distances T_1, T_2, ... from the solutions before to the end of the step, the variable-step BDF formula is
 
-    dQ/dt = alpha_0 Q_n + alpha_1 Q_n-1 + alpha_2 Q_n-2,
-    alpha_0 = (1 + 2 r) / (1 + r) / h,   alpha_1 = -(1 + r) / h,   alpha_2 = r^2 / (1 + r) / h;
+    dQ/dt = alpha_0 Q_n + alpha_1 Q_n-1 + ... + alpha_k Q_n-k,
+    alpha_0 = 1/T_1 + ... + 1/T_k,   alpha_j = -L_j / T_j,   L_j = product over the other i <= k of T_i / (T_i - T_j).
 
-r = 0 makes it implicit Euler, which the first step behind each breakpoint is. The local truncation error is a share of
-the distance between the solution and its prediction, by the polynomial through the last solutions. A breakpoint is a
-corner of a source's waveform, where a step ends at the latest.
+The first step behind a breakpoint is implicit Euler, and each step behind it is one order higher, up to the highest. A
+breakpoint is a corner of a source's waveform, where a step ends at the latest.
+
+The prediction of order k is the polynomial through the last k + 1 solutions. With D, the solution's derivative of order
+k + 1 over (k + 1)!, the prediction errs by D T_1 ... T_(k+1), and the formula of order k by D T_1 ... T_k / alpha_0. So
+the local truncation error is the share 1 / (1 + alpha_0 T_(k+1)) of the distance between a solution and its prediction.
+While only k solutions lie behind the breakpoint, the prediction has order k - 1; the error then counts as that of a
+formula of order k - 1, which is the share 1 / (alpha_0 T_k).
+
 Operating points are found by pseudo-transient continuation: implicit Euler in ever longer steps with constant sources.
 
-m is the state of a tile's transients (`arrays.TransientState`); these kernels write its column `lane`.
+m is the state of a tile's transients (`arrays.TransientState`); these kernels write its column `lane`, and
+`set_coefficients` all columns.
 Source: K. E. Brenan, S. L. Campbell and L. R. Petzold, Numerical Solution of Initial-Value Problems in
 Differential-Algebraic Equations (SIAM, 1996), chapter 5: variable-coefficient BDF and its error from the predictor.
 """
@@ -22,9 +30,9 @@ from typing import Any
 from cosim.engines.batch.arrays import (
     ACCEPTED,
     ACCEPTED_STEPS,
+    AGE,
     ALPHA_0,
     ALPHA_1,
-    ALPHA_2,
     BEGINS_STEP,
     END,
     ENDS_AT_BREAKPOINT,
@@ -33,37 +41,40 @@ from cosim.engines.batch.arrays import (
     FAILED,
     FINISHED,
     FIRST_STEP,
+    HIGHEST_ORDER,
     ITERATION,
     ITERATIONS,
-    LAST_STEP,
     LONGEST_STEP,
     NEWTON_MOVE,
     NEWTON_TOLERANCE,
     NEXT_BREAKPOINT,
     NEXT_STEP,
     NOW,
+    ORDER,
     PREDICTOR,
     REFUSED_STEPS,
     RUNNING,
     STATUS,
     STEP,
-    STEP_BEFORE_LAST,
     STEPS_SINCE_BREAKPOINT,
 )
-from cosim.engines.batch.compiled import jit
+from cosim.engines.batch.compiled import inlined_jit, jit
+from cosim.engines.batch.lanes import load, minimum, not_less, select, splat, store
 
 _MOST_ITERATIONS = 10  # of Newton's method in a step
 _HOPELESS = 1.2  # error over what it may be, at which a step is refused before it has converged
 _SMALLEST_STEP = 1e-14  # s
 _SAFETY = 0.6  # of the step that an error would allow
-_GROWTH = 1.7  # of a step at most; BDF2 is stable up to 2.41
+# A step grows at most by this factor. Step after step, order 2 is stable up to 2.41, order 3 up to 1.61 and order 4 up
+# to 1.28; beyond that the error grows until it ends the growth of the steps.
+_GROWTH = 1.7
 _STATIONARY = 1e6  # s: at a pseudo step so long the lane is at its operating point
 _SHORTEST_PSEUDO_STEP, _MOST_PSEUDO_STEPS = 1e-18, 3000  # s, and steps on the way to an operating point
 
 
 @jit
 def begin_step(m: Any, lane: int) -> None:
-    """Choose a simulated lane's next time step, at most to the next breakpoint, and compute its coefficients."""
+    """Choose the length of a simulated lane's next time step, at most to the next breakpoint."""
     clock, step = m.clock, m.step
     left = m.breakpoint[int(clock[NEXT_BREAKPOINT, lane]), lane] - clock[NOW, lane]
     h = min(clock[NEXT_STEP, lane], m.limits[LONGEST_STEP])
@@ -73,27 +84,50 @@ def begin_step(m: Any, lane: int) -> None:
     elif h > 0.5 * left:
         h = 0.5 * left
     clock[STEP, lane], step[BEGINS_STEP, lane] = h, 1.0
-    since, h1, h2 = clock[STEPS_SINCE_BREAKPOINT, lane], clock[LAST_STEP, lane], clock[STEP_BEFORE_LAST, lane]
-    ratio = h / h1 if since >= 1 else 0.0
-    step[ALPHA_0, lane] = (1.0 + 2.0 * ratio) / (1.0 + ratio) / h
-    step[ALPHA_1, lane] = -(1.0 + ratio) / h
-    step[ALPHA_2, lane] = ratio * ratio / (1.0 + ratio) / h
-    a1 = a2 = share = 0.0
-    if since >= 2:
-        a1, a2 = -h * (h + h1 + h2) / (h1 * h2), h * (h + h1) / (h2 * (h1 + h2))
-        own, other = h * h * (h + h1) ** 2 / (6.0 * (2.0 * h + h1)), h * (h + h1) * (h + h1 + h2) / 6.0
-        share = own / (own + other)
-    elif since >= 1:
-        a1, share = -ratio, h / (2.0 * h + h1)
-    step[PREDICTOR, lane], step[PREDICTOR + 1, lane], step[PREDICTOR + 2, lane] = 1.0 - a1 - a2, a1, a2
-    step[ERROR_SHARE, lane] = share
+
+
+@jit
+def set_coefficients(m: Any) -> None:
+    """Compute formula, prediction and error share of the step in course in every lane of a simulated transient.
+
+    While no more solutions lie behind the breakpoint than the formula uses, the prediction uses the same ones and is
+    one order lower.
+    """
+    step, order = m.step, int(m.limits[ORDER])
+    since = load(m.clock, STEPS_SINCE_BREAKPOINT)
+    full, solutions = not_less(since, splat(float(order))), minimum(since + 1.0, splat(float(order)))
+    before_all, furthest = _distance(m, order + 1), splat(0.0)
+    alpha_0, beyond = splat(0.0), splat(1.0)
+    for j in range(1, order + 1):
+        there, own, weight = not_less(solutions, splat(float(j))), _distance(m, j), splat(1.0)
+        for i in range(1, order + 1):
+            if i != j:
+                other = _distance(m, i)
+                used = not_less(solutions, splat(float(i)))
+                weight = select(used, weight * (other / (other - own)), weight)
+        weight, inverse = select(there, weight, splat(0.0)), select(there, 1.0 / own, splat(0.0))
+        alpha_0, furthest = alpha_0 + inverse, select(there, own, furthest)
+        store(step, ALPHA_1 + j - 1, splat(0.0) - weight * inverse)
+        store(step, PREDICTOR + j - 1, select(full, weight * (before_all / (before_all - own)), weight))
+        beyond = beyond * (own / (own - before_all))
+    store(step, ALPHA_0, alpha_0)
+    store(step, PREDICTOR + order, select(full, beyond, splat(0.0)))
+    lower = select(not_less(since, splat(1.0)), 1.0 / (alpha_0 * furthest), splat(0.0))
+    store(step, ERROR_SHARE, select(full, 1.0 / (alpha_0 * before_all + 1.0), lower))
+
+
+@inlined_jit
+def _distance(m: Any, k: int) -> Any:
+    """Return the time from the k-th last solution to the end of the step in course, s, in all lanes."""
+    return load(m.clock, STEP) if k == 1 else load(m.clock, STEP) + load(m.clock, AGE + k - 2)
 
 
 @jit
 def accept_or_refuse_step(m: Any, lane: int) -> int:
     """Accept or refuse a simulated lane's time step after an update, or iterate on; return 1 where accepted, else 0.
 
-    The next step's length follows from the error, from its square or cube root by the formula's order.
+    The next step's length follows from the error, which goes with the power k + 1 of a step whose prediction has the
+    order k.
     """
     clock, step = m.clock, m.step
     step[ACCEPTED, lane] = step[BEGINS_STEP, lane] = 0.0
@@ -102,14 +136,14 @@ def accept_or_refuse_step(m: Any, lane: int) -> int:
     clock[ITERATIONS, lane] += 1
     clock[ITERATION, lane] += 1
     error, move = step[ERROR_RATIO, lane], step[NEWTON_MOVE, lane]
-    order = min(clock[STEPS_SINCE_BREAKPOINT, lane], 2.0) + 1.0
+    root = min(clock[STEPS_SINCE_BREAKPOINT, lane], m.limits[ORDER]) + 1.0
     converged = move < m.limits[NEWTON_TOLERANCE]
     if not move < 1e6 or (not converged and clock[ITERATION, lane] >= _MOST_ITERATIONS):
         _refuse_step(m, lane, 0.125)
     elif error > (1.0 if converged else _HOPELESS):
-        _refuse_step(m, lane, max(0.2, _SAFETY / error ** (1.0 / order)))
+        _refuse_step(m, lane, max(0.2, _SAFETY / error ** (1.0 / root)))
     elif converged:
-        growth = _GROWTH if error < 1e-3 else min(_GROWTH, _SAFETY / error ** (1.0 / order))
+        growth = _GROWTH if error < 1e-3 else min(_GROWTH, _SAFETY / error ** (1.0 / root))
         _accept_step(m, lane, max(growth, 0.3))
         return 1
     return 0
@@ -133,7 +167,9 @@ def _accept_step(m: Any, lane: int, growth: float) -> None:
     clock, h, ahead = m.clock, m.clock[STEP, lane], int(m.clock[NEXT_BREAKPOINT, lane])
     at_breakpoint = clock[ENDS_AT_BREAKPOINT, lane] > 0.0
     clock[NOW, lane] = m.breakpoint[ahead, lane] if at_breakpoint else clock[NOW, lane] + h
-    clock[STEP_BEFORE_LAST, lane], clock[LAST_STEP, lane] = clock[LAST_STEP, lane], h
+    for k in range(AGE + HIGHEST_ORDER - 1, AGE, -1):
+        clock[k, lane] = clock[k - 1, lane] + h
+    clock[AGE, lane] = h
     clock[ACCEPTED_STEPS, lane] += 1
     clock[STEPS_SINCE_BREAKPOINT, lane] = 0.0 if at_breakpoint else clock[STEPS_SINCE_BREAKPOINT, lane] + 1
     clock[NEXT_STEP, lane] = m.limits[FIRST_STEP] if at_breakpoint else h * growth
@@ -146,11 +182,12 @@ def _accept_step(m: Any, lane: int, growth: float) -> None:
 
 @jit
 def begin_pseudo_step(m: Any, lane: int) -> None:
-    """Compute the solver's coefficients of a step towards an operating point: implicit Euler from the last solution."""
+    """Compute the solver's coefficients of a step towards an operating point: implicit Euler from the last solution.
+
+    The other coefficients of m.step are 0 already.
+    """
     step, alpha_0 = m.step, 1.0 / m.clock[NEXT_STEP, lane]
-    step[ALPHA_0, lane], step[ALPHA_1, lane], step[ALPHA_2, lane] = alpha_0, -alpha_0, 0.0
-    step[PREDICTOR, lane], step[PREDICTOR + 1, lane], step[PREDICTOR + 2, lane] = 1.0, 0.0, 0.0
-    step[ERROR_SHARE, lane] = 0.0
+    step[ALPHA_0, lane], step[ALPHA_1, lane], step[PREDICTOR, lane] = alpha_0, -alpha_0, 1.0
 
 
 @jit

@@ -12,7 +12,7 @@ from typing import Any
 
 from cosim.engines.batch.compiled import inlined_jit
 from cosim.engines.batch.device_tables import FOUR_TERMINAL_COLUMNS, RANK, RESPONSES
-from cosim.engines.batch.lanes import LANES, extract, halves, load_consecutive, splat
+from cosim.engines.batch.lanes import LANES, extract, halves, halves_added, load_consecutive, splat
 
 
 @inlined_jit
@@ -98,10 +98,11 @@ def evaluate_drain_line(s: Any, v: Any, line: int, lane: int, y: float) -> None:
 
 
 @inlined_jit
-def spline_columns(values: Any, first: int, rows: Any, places: Any) -> Any:
-    """Return in a kernel the four columns of a four-terminal table at a place, each with three derivatives by place.
+def spline_columns(values: Any, first: int, rows: Any, places: Any, rates: Any, out: Any) -> Any:
+    """Return in a kernel the four columns of a four-terminal table, each with its derivatives by three voltages.
 
-    first: the place's first coefficient; rows: of the two inner axes; places: in the cells of the three axes, 0 to 1.
+    first: the first coefficient of the place; rows: of the two inner axes; places: in the cells of the three axes, 0 to
+    1; rates: 1 / step of each axis, 1/V; out: how far the voltages are beyond the axes, V.
     """
     (wi, di), (wj, dj), (wk, dk) = spline_weights(places[0]), spline_weights(places[1]), spline_weights(places[2])
     f = fi = fj = fk = splat(0.0)
@@ -116,21 +117,12 @@ def spline_columns(values: Any, first: int, rows: Any, places: Any) -> Any:
             g, gj = g + value * wj[b], gj + value * dj[b]
             gk = gk + (p * d_low + q * d_high) * wj[b]
         f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
+    by_first, by_second = halves_added(fi) * rates[0], halves_added(fj) * rates[1]
+    by_third = halves_added(fk) * rates[2]
+    value = halves_added(f) + by_first * out[0] + by_second * out[1] + by_third * out[2]
     return (
-        _sum_of_points(f, fi, fj, fk, 0),
-        _sum_of_points(f, fi, fj, fk, 1),
-        _sum_of_points(f, fi, fj, fk, 2),
-        _sum_of_points(f, fi, fj, fk, 3),
-    )
-
-
-@inlined_jit
-def _sum_of_points(f: Any, fi: Any, fj: Any, fk: Any, k: int) -> Any:
-    """Return column k with its derivatives, from the sums over both points that a vector holds."""
-    other = k + FOUR_TERMINAL_COLUMNS
-    return (
-        extract(f, k) + extract(f, other),
-        extract(fi, k) + extract(fi, other),
-        extract(fj, k) + extract(fj, other),
-        extract(fk, k) + extract(fk, other),
+        (extract(value, 0), extract(by_first, 0), extract(by_second, 0), extract(by_third, 0)),
+        (extract(value, 1), extract(by_first, 1), extract(by_second, 1), extract(by_third, 1)),
+        (extract(value, 2), extract(by_first, 2), extract(by_second, 2), extract(by_third, 2)),
+        (extract(value, 3), extract(by_first, 3), extract(by_second, 3), extract(by_third, 3)),
     )

@@ -1,6 +1,6 @@
 # pyright: basic
 # numba compiles these functions: what it hands them has no type that pyright knows.
-"""Transients and operating points of all lanes of a tile, each lane with steps of its own, by BDF of order 1 and 2.
+"""Transients and operating points of all lanes of a tile, each lane with steps of its own, by BDF.
 
 A Newton iteration is one update in all lanes. A lane whose step has converged accepts or refuses it and begins the next
 one in the same iteration, whatever the others do: cells flip at different moments in different lanes, and steps that
@@ -17,11 +17,11 @@ from cosim.engines.batch.arrays import (
     ACCEPTED,
     ALPHA_0,
     ALPHA_1,
-    ALPHA_2,
     BEGINS_STEP,
     FULL,
     NEXT_BREAKPOINT,
     NOW,
+    ORDER,
     PREDICTOR,
     RUNNING,
     SAVED_ROWS,
@@ -31,13 +31,14 @@ from cosim.engines.batch.arrays import (
 )
 from cosim.engines.batch.compiled import cached_jit, jit
 from cosim.engines.batch.evaluate import evaluate, four_terminal_current, three_terminal_current
-from cosim.engines.batch.lanes import LANES, each_lane, load, maximum, minimum, splat, store, store_where
+from cosim.engines.batch.lanes import LANES, add_to, each_lane, load, maximum, minimum, splat, store, store_where
 from cosim.engines.batch.newton import newton_update
 from cosim.engines.batch.step_control import (
     accept_or_refuse_pseudo_step,
     accept_or_refuse_step,
     begin_pseudo_step,
     begin_step,
+    set_coefficients,
 )
 
 _FURTHEST = 0.2  # V that a prediction may be from the last solution
@@ -47,14 +48,13 @@ _FURTHEST = 0.2  # V that a prediction may be from the last solution
 def solve_operating_points(s: Any, p: Any, v: Any, m: Any, has_deviations: bool) -> None:
     """Solve for the operating point v.x of every lane with the sources of time 0; a lane may end as FAILED.
 
-    The method is pseudo-transient continuation, see `step_control`. m.q0 receives the charges at the operating point,
-    C.
+    The method is pseudo-transient continuation, see `step_control`. m.charge[0] receives the charges at the operating
+    point, C.
     """
-    for lane in each_lane():
-        _set_net_offsets(s, v, lane)
+    _set_net_offsets(s, v)
     evaluate(s, v, splat(0.0), has_deviations, FULL)
-    _copy(m.q0, v.charge)
-    _copy(m.x0, v.x)
+    _copy(m.charge[0], v.charge)
+    _copy(m.x[0], v.x)
     while _running_lanes(m) > 0:
         for lane in each_lane():
             if m.step[BEGINS_STEP, lane] > 0.0:
@@ -65,7 +65,7 @@ def solve_operating_points(s: Any, p: Any, v: Any, m: Any, has_deviations: bool)
             accept_or_refuse_pseudo_step(m, lane)
         evaluate(s, v, splat(0.0), has_deviations, TANGENT)
         _accept_solution(v, m)
-    _copy(v.x, m.x0)
+    _copy(v.x, m.x[0])
 
 
 @cached_jit
@@ -97,6 +97,8 @@ def newton_iteration(s: Any, p: Any, v: Any, m: Any, saved: Any, has_deviations:
 
     In lanes that accept their step, the solution is saved and becomes the last one.
     """
+    set_coefficients(m)
+    _set_net_offsets(s, v)
     _predict(v, m, p.pivot.size)
     newton_update(s, p, v, m, has_deviations)
     accepted = 0
@@ -120,7 +122,7 @@ def _running_lanes(m: Any) -> int:
 
 @jit
 def set_sources(s: Any, v: Any, m: Any, lane: int) -> None:
-    """Set a simulated lane's sources, and the offsets of its nets, to the end of the step that the lane begins."""
+    """Set a simulated lane's sources to their values at the end of the step that the lane begins."""
     clock = m.clock
     ahead = int(clock[NEXT_BREAKPOINT, lane])
     begin, end = m.breakpoint[ahead - 1, lane], m.breakpoint[ahead, lane]
@@ -128,16 +130,15 @@ def set_sources(s: Any, v: Any, m: Any, lane: int) -> None:
     for k in range(v.source.shape[0]):
         before = m.source_values[ahead - 1, k, lane]
         v.source[k, lane] = before + (m.source_values[ahead, k, lane] - before) * part
-    _set_net_offsets(s, v, lane)
 
 
 @jit
-def _set_net_offsets(s: Any, v: Any, lane: int) -> None:
-    """Set `v.offset` of one lane: for each net, the voltage that its sources add, V."""
+def _set_net_offsets(s: Any, v: Any) -> None:
+    """Set `v.offset` in all lanes: for each net, the voltage that its sources add, V."""
     for k in range(s.offsets.shape[0]):
-        v.offset[s.offsets[k, 0], lane] = 0.0
+        store(v.offset, s.offsets[k, 0], splat(0.0))
     for k in range(s.offsets.shape[0]):
-        v.offset[s.offsets[k, 0], lane] += v.source[s.offsets[k, 1], lane] * s.offset_sign[k]
+        add_to(v.offset, s.offsets[k, 0], load(v.source, s.offsets[k, 1]) * s.offset_sign[k])
 
 
 @jit
@@ -146,27 +147,29 @@ def _predict(v: Any, m: Any, n: int) -> None:
 
     It stays within _FURTHEST of the last one: behind an edge that polynomial means nothing.
     """
-    x, x0, x1, x2, predicted, begins = v.x, m.x0, m.x1, m.x2, m.predicted, load(m.step, BEGINS_STEP)
-    a0, a1, a2 = load(m.step, PREDICTOR), load(m.step, PREDICTOR + 1), load(m.step, PREDICTOR + 2)
+    begins, order, factor = load(m.step, BEGINS_STEP), int(m.limits[ORDER]), load(m.step, PREDICTOR) - 1.0
     for k in range(n):
-        last = load(x0, k)
-        change = last * (a0 - 1.0) + load(x1, k) * a1 + load(x2, k) * a2
+        last = load(m.x[0], k)
+        change = last * factor
+        for before in range(1, order + 1):
+            change = change + load(m.x[before], k) * load(m.step, PREDICTOR + before)
         found = last + maximum(minimum(change, splat(_FURTHEST)), splat(-_FURTHEST))
-        store_where(predicted, k, begins, found)
-        store_where(x, k, begins, found)
+        store_where(m.predicted, k, begins, found)
+        store_where(v.x, k, begins, found)
 
 
 @jit
 def _accept_solution(v: Any, m: Any) -> None:
     """Shift the history of charges and solutions by one step in the lanes that accept theirs."""
-    accepted = load(m.step, ACCEPTED)
-    for k in range(m.q0.shape[0]):
-        store_where(m.q1, k, accepted, load(m.q0, k))
-        store_where(m.q0, k, accepted, load(v.charge, k))
+    accepted, order = load(m.step, ACCEPTED), int(m.limits[ORDER])
+    for k in range(v.charge.shape[0]):
+        for before in range(order - 1, 0, -1):
+            store_where(m.charge[before], k, accepted, load(m.charge[before - 1], k))
+        store_where(m.charge[0], k, accepted, load(v.charge, k))
     for k in range(v.x.shape[0]):
-        store_where(m.x2, k, accepted, load(m.x1, k))
-        store_where(m.x1, k, accepted, load(m.x0, k))
-        store_where(m.x0, k, accepted, load(v.x, k))
+        for before in range(order, 0, -1):
+            store_where(m.x[before], k, accepted, load(m.x[before - 1], k))
+        store_where(m.x[0], k, accepted, load(v.x, k))
 
 
 @jit
@@ -209,10 +212,10 @@ def _probe_values(s: Any, v: Any, m: Any, saved: Any, k: int) -> Any:
         return (
             three_terminal_current(s, v, which) if which < first else four_terminal_current(s, v, which - first)
         ) * sign
-    alpha_0, alpha_1, alpha_2 = load(m.step, ALPHA_0), load(m.step, ALPHA_1), load(m.step, ALPHA_2)
-    total = splat(0.0)
+    alpha_0, total = load(m.step, ALPHA_0), splat(0.0)
     for at in range(saved.nets_start[k], saved.nets_start[k + 1]):
         net = saved.nets[at]
         total = total + load(v.current, net) + load(v.charge, net) * alpha_0
-        total = total + load(m.q0, net) * alpha_1 + load(m.q1, net) * alpha_2
+        for before in range(int(m.limits[ORDER])):
+            total = total + load(m.charge[before], net) * load(m.step, ALPHA_1 + before)
     return total * sign

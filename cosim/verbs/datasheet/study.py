@@ -20,7 +20,7 @@ from cosim.base.store import RecordFormat, RecordStore, Settings
 from cosim.base.text import check_plain, json_object, typed
 from cosim.circuit.bench import PRECISE, Bench, Tolerances, Tran
 from cosim.circuit.elements import Circuit
-from cosim.circuit.measures import evaluate_measures, probes_of
+from cosim.circuit.measures import LINEAR, Interpolation, evaluate_measures, probes_of
 from cosim.circuit.spice import Netlist
 from cosim.engines.chip import drawn_values, vary
 from cosim.engines.engine import ChipBatched, Failure, FailureKind, Simulator, Waveforms
@@ -34,7 +34,7 @@ from cosim.verbs.montecarlo.execute import Chunk
 Array = NDArray[np.float64]
 # Step errors of a measure stay below 0.5 % of its spread with these (benchmarks/bench_datasheet.py), where the netlists
 # of circuits whose errors add up give the batched engine a smaller reltol.
-_TOLERANCES = {False: replace(PRECISE, reltol=1e-6), True: replace(PRECISE, reltol=2e-8, trtol=1e-3)}
+_TOLERANCES = {False: replace(PRECISE, reltol=1e-6), True: replace(PRECISE, reltol=5e-7, trtol=0.1)}
 # A run that does not converge runs again with these: in steps of 1e-16 s, rounding changes the current of a source by
 # more than 1e-6 of it.
 _WIDER = (PRECISE, Tolerances(trtol=1.0))
@@ -155,7 +155,8 @@ def datasheet_bench(circuit: Circuit, technology: Technology, netlist: Netlist, 
     quick = engine_entry(engine).quick
     tolerances = _TOLERANCES[quick]
     if quick and netlist.reltol is not None:
-        tolerances = replace(tolerances, reltol=netlist.reltol)
+        share = netlist.reltol / tolerances.reltol
+        tolerances = replace(tolerances, reltol=netlist.reltol, trtol=share * tolerances.trtol)
     probes = probes_of(netlist.measures)
     return Bench(circuit, technology, netlist.run, probes, tolerances, netlist.preset, netlist.start)
 
@@ -177,6 +178,7 @@ def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> lis
     nominal = datasheet_bench(study.circuit, study.technology, netlist, engine)
     chips = draw_study_chips(study, numbers).chips
     outcomes = simulator.run_chips(nominal, chips, study.timeout * len(chips))
+    interpolation = simulator.interpolation if isinstance(netlist.run, Tran) else LINEAR
     for number, outcome in zip(numbers, outcomes, strict=True):
         if isinstance(outcome, Failure) and outcome.kind is FailureKind.UNSUPPORTED:
             again = _run_alone(simulator_named(NGSPICE), chip_bench(study, number, NGSPICE), study.timeout)
@@ -184,7 +186,7 @@ def run_chips(study: DatasheetStudy, engine: str, numbers: Sequence[int]) -> lis
                 replace(record_of(number, netlist, again), simulator=f"{NGSPICE}, because {outcome.detail}"[:300])
             )
         else:
-            found.append(record_of(number, netlist, outcome, smooth=isinstance(netlist.run, Tran)))
+            found.append(record_of(number, netlist, outcome, interpolation))
     return found
 
 
@@ -197,14 +199,16 @@ def _run_alone(simulator: Simulator, bench: Bench, timeout: float) -> Waveforms 
     return found
 
 
-def record_of(number: int, netlist: Netlist, outcome: Waveforms | Failure, *, smooth: bool = False) -> DatasheetChip:
+def record_of(
+    number: int, netlist: Netlist, outcome: Waveforms | Failure, interpolation: Interpolation = LINEAR
+) -> DatasheetChip:
     """Return the record of a simulated run of a netlist; number: of its chip, or of its run.
 
-    smooth: whether its steps are long and its signals smooth between them, see `evaluate_measures`.
+    interpolation: how its signals run between points.
     """
     if isinstance(outcome, Failure):
         return DatasheetChip(number, (None,) * len(netlist.measures), reason=str(outcome)[:300])
-    found = evaluate_measures(netlist.measures, outcome.time, outcome.probes, smooth=smooth)
+    found = evaluate_measures(netlist.measures, outcome.time, outcome.probes, interpolation)
     return DatasheetChip(number, tuple(value if isfinite(value) else None for value in found.values()))
 
 

@@ -15,7 +15,7 @@ from cosim.engines.ngspice.simulator import Ngspice
 pytestmark = pytest.mark.ngspice
 
 W, L = 1e-6, 5e-6
-FINE = replace(PRECISE, reltol=1e-7)  # as a datasheet asks the engine
+FINE = replace(PRECISE, reltol=1e-7)  # finer than a datasheet's
 
 
 @pytest.fixture

@@ -1,0 +1,145 @@
+"""Steps of the batched engine: what its formulas are exact for, and how many steps an accuracy takes."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from cosim.circuit.bench import PRECISE, Bench, Tran, Voltage
+from cosim.circuit.elements import Capacitor, Circuit, Resistor, Source
+from cosim.engines.batch.arrays import (
+    AGE,
+    ALPHA_0,
+    ALPHA_1,
+    CLOCK_ROWS,
+    ERROR_SHARE,
+    HIGHEST_ORDER,
+    ORDER,
+    PREDICTOR,
+    STEP,
+    STEP_ROWS,
+    STEPS_SINCE_BREAKPOINT,
+)
+from cosim.engines.batch.lanes import LANES, aligned_zeros
+from cosim.engines.batch.sensitivity import (
+    _bdf_coefficients,  # pyright: ignore[reportPrivateUsage] - what the adjoint multiplies charges by
+    record,
+)
+from cosim.engines.batch.step_control import set_coefficients
+from cosim.engines.engine import Failure
+
+TAU, OHM, TRTOL = 1e-3, 1e9, 1e-3
+
+
+class Transients(NamedTuple):
+    """What of `arrays.TransientState` the coefficients are computed from and written to."""
+
+    clock: np.ndarray
+    step: np.ndarray
+    limits: np.ndarray
+
+
+def transients(order):
+    """Return lanes with uneven steps behind them, lane k in its step k + 1 behind a breakpoint."""
+    rng = np.random.default_rng(7)
+    state = Transients(aligned_zeros(CLOCK_ROWS), aligned_zeros(STEP_ROWS), np.zeros(ORDER + 1))
+    state.clock[STEP] = rng.uniform(0.5, 2.0, LANES)
+    state.clock[AGE : AGE + HIGHEST_ORDER] = np.cumsum(rng.uniform(0.5, 2.0, (HIGHEST_ORDER, LANES)), axis=0)
+    state.clock[STEPS_SINCE_BREAKPOINT] = np.arange(LANES)
+    state.limits[ORDER] = order
+    set_coefficients(state)
+    return state
+
+
+@pytest.mark.parametrize("order", [2, HIGHEST_ORDER])
+def test_formula_and_prediction_are_exact_for_polynomials_of_their_order(order):
+    state = transients(order)
+    for lane in range(LANES):
+        step = state.step[:, lane]
+        before = -state.clock[STEP, lane] - np.concatenate([[0.0], state.clock[AGE : AGE + HIGHEST_ORDER, lane]])
+        formula, prediction = min(lane + 1, order), min(lane, order)
+        for power in range(formula + 1):
+            rate = step[ALPHA_0] * 0.0**power + step[ALPHA_1 : ALPHA_1 + HIGHEST_ORDER] @ before[:-1] ** power
+            # the step ends at time 0, where t^1 has the derivative 1; numbers up to 10^4 are rounded to 1e-16 of them
+            assert rate == pytest.approx(float(power == 1), abs=1e-10), (lane, power)
+        for power in range(prediction + 1):
+            found = step[PREDICTOR : PREDICTOR + HIGHEST_ORDER + 1] @ before**power
+            assert found == pytest.approx(0.0**power, abs=1e-10), (lane, power)
+
+
+@pytest.mark.parametrize("order", [2, HIGHEST_ORDER])
+def test_the_error_share_is_the_error_of_a_solution_over_its_distance_to_the_prediction(order):
+    """On t^(k + 1), whose higher derivatives are 0, the errors of formula and prediction of order k are exact."""
+    state = transients(order)
+    for lane in range(order, LANES):
+        step = state.step[:, lane]
+        before = -state.clock[STEP, lane] - np.concatenate([[0.0], state.clock[AGE : AGE + HIGHEST_ORDER, lane]])
+        bent = before ** (order + 1)
+        solution = -(step[ALPHA_1 : ALPHA_1 + HIGHEST_ORDER] @ bent[:-1]) / step[ALPHA_0]  # its true value is 0
+        prediction = step[PREDICTOR : PREDICTOR + HIGHEST_ORDER + 1] @ bent
+        assert abs(solution / (solution - prediction)) == pytest.approx(step[ERROR_SHARE], rel=1e-9, abs=0)
+    for lane in range(1, order):  # formula of order lane + 1, its error counted as that of a formula one order lower
+        inverse = state.step[ALPHA_0, lane] * (state.clock[STEP, lane] + state.clock[AGE + lane - 1, lane])
+        assert state.step[ERROR_SHARE, lane] == pytest.approx(1 / inverse, rel=1e-12, abs=0)
+    assert state.step[ERROR_SHARE, 0] == 0.0  # the first step has no error estimate
+
+
+def low_pass(technology, reltol, trtol):
+    """Return a bench of 1 pF behind 1 GOhm, tau 1 ms, and a ramp of 1 ms to 1 V.
+
+    A net with hardly a charge follows the output through 1 MOhm, so that an error of the output counts whole, see
+    `newton._weigh_errors`.
+    """
+    elements = (
+        Source("v", "v", "in", "0", ((0.0, 0.0), (TAU, 1.0))),
+        Resistor("r", "in", "out", OHM),
+        Capacitor("c", "out", "0", TAU / OHM),
+        Resistor("p", "out", "probe", 1e6),
+        Capacitor("p", "probe", "0", 1e-18),
+    )
+    tolerances = replace(PRECISE, reltol=reltol, trtol=trtol)
+    circuit = Circuit("low pass", (), elements)
+    return Bench(circuit, technology, Tran(TAU, 20 * TAU), (Voltage("in"), Voltage("out")), tolerances)
+
+
+def simulated(batch, technology, reltol, trtol=1e-9):
+    """Return times, s, and errors of the low-pass, V; trtol: so small that a step's error is absolute."""
+    waves = batch.run(low_pass(technology, reltol, trtol), 60.0)
+    assert not isinstance(waves, Failure), waves.detail
+
+    def response(time):
+        return np.where(time > 0, (time - TAU * (1 - np.exp(-time / TAU))) / TAU, 0.0)
+
+    return waves.time, waves.voltage("out") - (response(waves.time) - response(waves.time - TAU))
+
+
+@pytest.mark.parametrize("reltol", [1e-6, 1e-8])
+def test_a_signal_errs_by_no_more_than_all_errors_of_its_steps(batch, technology, reltol):
+    """The low-pass forgets an error as it forgets its voltage, so errors add up to their sum at most.
+
+    A step may err by 10 V times reltol. Only the first step behind a corner has no error estimate: implicit Euler errs
+    by h^2 / 2 times the second derivative, which is 1 V / tau^2 at most.
+    """
+    times, errors = simulated(batch, technology, reltol)
+    corner = int(np.searchsorted(times, TAU * (1 + 1e-9)))
+    first = np.array([times[0], times[corner] - times[corner - 1]])
+    assert times[corner - 1] == pytest.approx(TAU, rel=1e-12, abs=0)
+    assert np.abs(errors).max() < 10.0 * reltol * len(times) + (first**2).sum() / (2 * TAU**2)
+
+
+def test_steps_grow_in_number_with_the_fifth_root_of_the_accuracy(batch, technology):
+    """A step of order 4 errs by h^5: for a hundredth of the error 100^(1/5) = 2.51 times as many, of order 3 3.16."""
+    few, many = (len(simulated(batch, technology, reltol)[0]) for reltol in (1e-7, 1e-9))
+    assert many < 2.51 * few
+
+
+def test_the_way_back_knows_the_formula_of_each_recorded_step(technology):
+    """Currents into the output's capacitor by its coefficients and through its resistors are one, to their rounding."""
+    recorded = record([low_pass(technology, 1e-6, TRTOL)], 60.0)
+    net, alpha = recorded.tile.circuit.net, _bdf_coefficients(recorded)[:, :, 0]
+    into, out, probe = (recorded.rows[:, net[name], 0] for name in ("in", "out", "probe"))
+    steps = np.arange(2, len(recorded.times[0]) + 1)
+    rate = sum(alpha[steps, k] * out[steps - k] for k in range(3))
+    through = (into - out)[steps] / OHM + (probe - out)[steps] / 1e6
+    assert np.abs(rate * TAU / OHM - through).max() < 1e-6 * 1.0 / OHM
