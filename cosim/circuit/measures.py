@@ -150,7 +150,7 @@ class Crossing:
     def _crossed(self, distance: Array) -> NDArray[np.bool_]:
         """Return for each step whether the signal crosses its level in it.
 
-        A signal that begins a step on its level has crossed it in the step before.
+        A signal that reaches its level at the end of a step crosses it in that step.
         """
         if self.count == "cross":
             below, above = distance < 0, distance > 0

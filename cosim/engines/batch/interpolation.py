@@ -3,8 +3,8 @@
 """Read measures from transients of the batched engine, whose steps are long and whose signals are smooth.
 
 Between two points a signal is a polynomial through up to six points, around an extreme a parabola through three; its
-integrals are by the trapezoidal rule less the part that a parabola adds. A corner of a source may lie where steps
-change abruptly, so no curve is drawn across such a point.
+integrals are by the trapezoidal rule, corrected by parabolas through three points. A corner of a source may lie where
+steps change abruptly, so no curve is drawn across such a point.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cosim.circuit.measures import LINEAR
 from cosim.engines.batch.compiled import cached_jit, jit
 
 Array = NDArray[np.float64]
-_ABRUPT = 5.0  # ratio of two steps between which a corner may lie; steps of the engine grow by 1.7 at most
+_ABRUPT = 5.0  # ratio of two neighbouring steps from which on a corner may lie between them; steps grow by 1.7 at most
 _NEIGHBOURS = 2  # points on either side of an interval that a polynomial goes through as well
 _MOST_ITERATIONS = 40  # of the search for a crossing
 
@@ -109,7 +109,7 @@ def _polynomial(time: Array, signal: Array, first: int, last: int, at: float) ->
 
 @cached_jit
 def _value_at(time: Array, signal: Array, at: float) -> float:
-    """Return a smooth signal's value at a time, the nearest one of the waveform where that is outside."""
+    """Return a smooth signal's value at a time; outside of the waveform, its value at the nearer end."""
     at = min(max(at, time[0]), time[time.size - 1])
     k = min(max(int(np.searchsorted(time, at)) - 1, 0), time.size - 2)
     return _polynomial(time, signal, _first(time, k), _last(time, k), at)
@@ -117,9 +117,10 @@ def _value_at(time: Array, signal: Array, at: float) -> float:
 
 @cached_jit
 def _root(time: Array, distance: Array, k: int) -> float:
-    """Return when a smooth signal is 0 between the points k and k + 1 of a waveform, whose values have unlike signs.
+    """Return when a smooth signal is 0 between the points k and k + 1 of a waveform.
 
-    The method is regula falsi, Illinois: M. Dowell and P. Jarratt, BIT 11 (1971) 168.
+    Its values at these two points must have unlike signs. The method is regula falsi, Illinois: M. Dowell and
+    P. Jarratt, BIT 11 (1971) 168.
     """
     first, last = _first(time, k), _last(time, k)
     low, high, at_low, at_high = time[k], time[k + 1], distance[k], distance[k + 1]

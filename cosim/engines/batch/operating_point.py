@@ -43,12 +43,12 @@ from cosim.engines.batch.transient import solve_operating_points
 from cosim.variation.draws import Chip
 
 Array = NDArray[np.float64]
-_NEWTON = 150.0  # V per reltol: what is left behind a move d, 15 mV, is d^2 / (2 n U_T), and the next steps take it up
+_NEWTON = 150.0  # V per reltol: at 1e-4 a last move d of 15 mV leaves d^2 / (2 n U_T), which the next steps take up
 _ERROR = 10.0  # V of a step's error per reltol
-_BEND, _LEFT = 0.07, 0.1  # V: 2 n U_T; share of a step's error that may be left behind a move, where reltol is small
+_BEND, _LEFT = 0.07, 0.1  # V: 2 n U_T; share of a step's error that Newton's method may leave where reltol is small
 _SHARE = 0.05 / 20  # of a step's change per trtol, which its error may be as well
-# Times the step that is asked for: the longest step of order 2 and that of a higher order, between whose ends measures
-# are read from curves, and the first step behind a breakpoint.
+# Times the step that is asked for: the longest step of order 2, the longest of a higher order, whose measures are read
+# from curves, and the first step after a breakpoint.
 _LONGEST, _LONGEST_OF_HIGH_ORDER, _FIRST = 4.0, 12.0, 0.04
 # Below this reltol the order of the BDF formula is HIGHEST_ORDER, which takes fewer steps there but more above it. The
 # first step shrinks with reltol, because it has no error control and errs by its square; so do the tangents' ranges,
@@ -69,7 +69,7 @@ ACCURACY = {
     "step_error_share_per_trtol": _SHARE,
     "tangent_V": TANGENT_RANGE,
     "high_order_below_reltol": _HIGH_ORDER_BELOW,
-    "longest_step": _LONGEST_OF_HIGH_ORDER,
+    "longest_step_of_high_order": _LONGEST_OF_HIGH_ORDER,
     "left_by_newton": _LEFT,
 }
 

@@ -8,14 +8,14 @@ distances T_1, T_2, ... from the solutions before to the end of the step, the va
     dQ/dt = alpha_0 Q_n + alpha_1 Q_n-1 + ... + alpha_k Q_n-k,
     alpha_0 = 1/T_1 + ... + 1/T_k,   alpha_j = -L_j / T_j,   L_j = product over the other i <= k of T_i / (T_i - T_j).
 
-The first step behind a breakpoint is implicit Euler, and each step behind it is one order higher, up to the highest. A
-breakpoint is a corner of a source's waveform, where a step ends at the latest.
+The first step after a breakpoint is implicit Euler's, and each later one is one order higher, up to the highest. A
+breakpoint is a corner of a source's waveform, or the end; a step ends on each.
 
 The prediction of order k is the polynomial through the last k + 1 solutions. With D, the solution's derivative of order
-k + 1 over (k + 1)!, the prediction errs by D T_1 ... T_(k+1), and the formula of order k by D T_1 ... T_k / alpha_0. So
-the local truncation error is the share 1 / (1 + alpha_0 T_(k+1)) of the distance between a solution and its prediction.
-While only k solutions lie behind the breakpoint, the prediction has order k - 1; the error then counts as that of a
-formula of order k - 1, which is the share 1 / (alpha_0 T_k).
+k + 1 over (k + 1)!, the prediction errs by D T_1 ... T_(k+1), and the formula of order k, to the other side, by
+D T_1 ... T_k / alpha_0. So the local truncation error is the share 1 / (1 + alpha_0 T_(k+1)) of the distance between a
+solution and its prediction. While only k solutions lie at or after the breakpoint, the prediction has order k - 1; then
+the share of a formula of order k - 1 counts, which is 1 / (alpha_0 T_k). The first step has no error estimate.
 
 Operating points are found by pseudo-transient continuation: implicit Euler in ever longer steps with constant sources.
 
@@ -65,8 +65,8 @@ _MOST_ITERATIONS = 10  # of Newton's method in a step
 _HOPELESS = 1.2  # error over what it may be, at which a step is refused before it has converged
 _SMALLEST_STEP = 1e-14  # s
 _SAFETY = 0.6  # of the step that an error would allow
-# A step grows at most by this factor. Step after step, order 2 is stable up to 2.41, order 3 up to 1.61 and order 4 up
-# to 1.28; beyond that the error grows until it ends the growth of the steps.
+# A step grows at most by this factor. At a constant growth, order 2 is stable up to 2.41, order 3 up to 1.61 and order
+# 4 up to 1.28; above that the error estimate soon stops it.
 _GROWTH = 1.7
 _STATIONARY = 1e6  # s: at a pseudo step so long the lane is at its operating point
 _SHORTEST_PSEUDO_STEP, _MOST_PSEUDO_STEPS = 1e-18, 3000  # s, and steps on the way to an operating point
@@ -74,7 +74,10 @@ _SHORTEST_PSEUDO_STEP, _MOST_PSEUDO_STEPS = 1e-18, 3000  # s, and steps on the w
 
 @jit
 def begin_step(m: Any, lane: int) -> None:
-    """Choose the length of a simulated lane's next time step, at most to the next breakpoint."""
+    """Choose the length of a simulated lane's next time step, at most to the next breakpoint.
+
+    A step that would leave less than itself before the breakpoint goes half the way.
+    """
     clock, step = m.clock, m.step
     left = m.breakpoint[int(clock[NEXT_BREAKPOINT, lane]), lane] - clock[NOW, lane]
     h = min(clock[NEXT_STEP, lane], m.limits[LONGEST_STEP])
@@ -90,14 +93,13 @@ def begin_step(m: Any, lane: int) -> None:
 def set_coefficients(m: Any) -> None:
     """Compute formula, prediction and error share of the step in course in every lane of a simulated transient.
 
-    While no more solutions lie behind the breakpoint than the formula uses, the prediction uses the same ones and is
-    one order lower.
+    While no more solutions lie at or after the breakpoint than the formula uses, the prediction is one order lower.
     """
     step, order = m.step, int(m.limits[ORDER])
     since = load(m.clock, STEPS_SINCE_BREAKPOINT)
     full, solutions = not_less(since, splat(float(order))), minimum(since + 1.0, splat(float(order)))
-    before_all, furthest = _distance(m, order + 1), splat(0.0)
-    alpha_0, beyond = splat(0.0), splat(1.0)
+    oldest, furthest = _distance(m, order + 1), splat(0.0)
+    alpha_0, oldest_weight = splat(0.0), splat(1.0)
     for j in range(1, order + 1):
         there, own, weight = not_less(solutions, splat(float(j))), _distance(m, j), splat(1.0)
         for i in range(1, order + 1):
@@ -108,12 +110,12 @@ def set_coefficients(m: Any) -> None:
         weight, inverse = select(there, weight, splat(0.0)), select(there, 1.0 / own, splat(0.0))
         alpha_0, furthest = alpha_0 + inverse, select(there, own, furthest)
         store(step, ALPHA_1 + j - 1, splat(0.0) - weight * inverse)
-        store(step, PREDICTOR + j - 1, select(full, weight * (before_all / (before_all - own)), weight))
-        beyond = beyond * (own / (own - before_all))
+        store(step, PREDICTOR + j - 1, select(full, weight * (oldest / (oldest - own)), weight))
+        oldest_weight = oldest_weight * (own / (own - oldest))
     store(step, ALPHA_0, alpha_0)
-    store(step, PREDICTOR + order, select(full, beyond, splat(0.0)))
+    store(step, PREDICTOR + order, select(full, oldest_weight, splat(0.0)))
     lower = select(not_less(since, splat(1.0)), 1.0 / (alpha_0 * furthest), splat(0.0))
-    store(step, ERROR_SHARE, select(full, 1.0 / (alpha_0 * before_all + 1.0), lower))
+    store(step, ERROR_SHARE, select(full, 1.0 / (alpha_0 * oldest + 1.0), lower))
 
 
 @inlined_jit

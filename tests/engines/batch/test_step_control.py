@@ -33,7 +33,7 @@ TAU, OHM, TRTOL = 1e-3, 1e9, 1e-3
 
 
 class Transients(NamedTuple):
-    """What of `arrays.TransientState` the coefficients are computed from and written to."""
+    """The fields of `arrays.TransientState` that `set_coefficients` reads or writes."""
 
     clock: np.ndarray
     step: np.ndarray
@@ -116,7 +116,7 @@ def simulated(batch, technology, reltol, trtol=1e-9):
 
 @pytest.mark.parametrize("reltol", [1e-6, 1e-8])
 def test_a_signal_errs_by_no_more_than_all_errors_of_its_steps(batch, technology, reltol):
-    """The low-pass forgets an error as it forgets its voltage, so errors add up to their sum at most.
+    """The low-pass only damps errors, so the error is the sum of those of all steps at most.
 
     A step may err by 10 V times reltol. Only the first step behind a corner has no error estimate: implicit Euler errs
     by h^2 / 2 times the second derivative, which is 1 V / tau^2 at most.
@@ -135,7 +135,7 @@ def test_steps_grow_in_number_with_the_fifth_root_of_the_accuracy(batch, technol
 
 
 def test_the_way_back_knows_the_formula_of_each_recorded_step(technology):
-    """Currents into the output's capacitor by its coefficients and through its resistors are one, to their rounding."""
+    """The current of the output's capacitor by these coefficients is that through its resistors, to 1e-6 of 1 nA."""
     recorded = record([low_pass(technology, 1e-6, TRTOL)], 60.0)
     net, alpha = recorded.tile.circuit.net, _bdf_coefficients(recorded)[:, :, 0]
     into, out, probe = (recorded.rows[:, net[name], 0] for name in ("in", "out", "probe"))
