@@ -38,7 +38,14 @@ from cosim.variation.draws import VariationPlan
 from cosim.verbs.datasheet.noise import run_noise
 from cosim.verbs.datasheet.sheet import Datasheet, DatasheetCondition, SheetMeasure, read_sheet
 from cosim.verbs.datasheet.statistics import audit_of, named_values, spread_of
-from cosim.verbs.datasheet.study import DatasheetStudy, chip_bench, datasheet_bench, datasheet_study, run_chips
+from cosim.verbs.datasheet.study import (
+    DatasheetChip,
+    DatasheetStudy,
+    chip_bench,
+    datasheet_bench,
+    datasheet_study,
+    run_chips,
+)
 
 Array = NDArray[np.float64]
 FOLDER = Path(__file__).resolve().parents[1] / "netlists" / "public"
@@ -64,12 +71,17 @@ RING_MEASURES = """.meas tran drawn avg i(vdd) from=2m to=5.3138m
 """
 
 
-def timed_batch(study: DatasheetStudy, numbers: range) -> float:
+def run_in_chunks(study: DatasheetStudy, count: int) -> list[DatasheetChip]:
+    """Run the first chips of a study in the batched engine, in chunks as `cosim datasheet` does."""
+    chunks = (range(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK))
+    return [one for chunk in chunks for one in run_chips(study, "batch", chunk)]
+
+
+def timed_batch(study: DatasheetStudy, count: int) -> float:
     """Return the processor time of the batched engine for a chip, s, with drawing it and taking its measures."""
     begin = process_time()
-    for first in numbers[::CHUNK]:
-        run_chips(study, "batch", range(first, min(first + CHUNK, numbers.stop)))
-    return (process_time() - begin) / len(numbers)
+    run_in_chunks(study, count)
+    return (process_time() - begin) / count
 
 
 def timed_ngspice(study: DatasheetStudy, numbers: range) -> float:
@@ -101,14 +113,10 @@ def compare(name: str) -> None:
     study = datasheet_study(replace(sheet, conditions=sheet.conditions[:1]), "local", plan, "batch", TIMEOUT)
     run_chips(study, "batch", range(1))
     run_chips(study, "ngspice", range(1))
-    quick = [
-        one
-        for first in range(0, CHIPS, CHUNK)
-        for one in run_chips(study, "batch", range(first, min(first + CHUNK, CHIPS)))
-    ]
+    quick = run_in_chunks(study, CHIPS)
     slow = run_chips(study, "ngspice", range(IN_NGSPICE))
     rounds = range(ROUNDS)
-    times = [(timed_batch(study, range(IN_A_ROUND)), timed_ngspice(study, range(IN_NGSPICE_A_ROUND))) for _ in rounds]
+    times = [(timed_batch(study, IN_A_ROUND), timed_ngspice(study, range(IN_NGSPICE_A_ROUND))) for _ in rounds]
     batch_time, ngspice_time = (median(some) for some in zip(*times, strict=True))
     ratio = median(theirs / own for own, theirs in times)
     own, other = ([named_values(sheet, one) for one in some] for some in (quick, slow))

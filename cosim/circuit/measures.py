@@ -75,7 +75,7 @@ class Signal:
 class Interpolation(Protocol):
     """A rule by which measures are read from the points of a waveform."""
 
-    def at(self, time: Array, signal: Array, at: float) -> float:
+    def value(self, time: Array, signal: Array, at: float) -> float:
         """Return the value of a signal at a time; time: (points,), rising."""
         ...
 
@@ -96,7 +96,7 @@ class Interpolation(Protocol):
 class LinearInterpolation:
     """Signals as straight lines between the points of a waveform, as ngspice reads them."""
 
-    def at(self, time: Array, signal: Array, at: float) -> float:
+    def value(self, time: Array, signal: Array, at: float) -> float:
         """Return the value of a signal at a time; time: (points,), rising."""
         return float(np.interp(at, time, signal))
 
@@ -179,7 +179,7 @@ class Find:
         slack = 1e-9 * float(time[-1] - time[0])
         if not time[0] - slack <= at <= time[-1] + slack:
             return np.nan
-        return interpolation.at(time, signal, at)
+        return interpolation.value(time, signal, at)
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class Window:
             return found[self.extract]
         x = np.unique(np.concatenate([[start], time[inside], [end]]))
         y = np.interp(x, time, signal)
-        y[0], y[-1] = (interpolation.at(time, signal, one) for one in (start, end))
+        y[0], y[-1] = (interpolation.value(time, signal, one) for one in (start, end))
         if self.extract == "rms":
             return (max(interpolation.integral(x, y**2), 0.0) / (end - start)) ** 0.5
         whole = interpolation.integral(x, y)

@@ -25,7 +25,7 @@ _MOST_ITERATIONS = 40  # of the search for a crossing
 class SmoothInterpolation:
     """Signals as smooth curves between the points of a waveform, as a `measures.Interpolation`."""
 
-    def at(self, time: Array, signal: Array, at: float) -> float:
+    def value(self, time: Array, signal: Array, at: float) -> float:
         """Return the value of a signal at a time; time: (points,), rising, two or more."""
         return _value_at(time, signal, at)
 

@@ -45,8 +45,9 @@ from cosim.variation.draws import Chip
 Array = NDArray[np.float64]
 _NEWTON = 150.0  # V per reltol: at 1e-4 a last move d of 15 mV leaves d^2 / (2 n U_T), which the next steps take up
 _ERROR = 10.0  # V of a step's error per reltol
-_BEND, _LEFT = 0.07, 0.1  # V: 2 n U_T; share of a step's error that Newton's method may leave where reltol is small
-_SHARE = 0.05 / 20  # of a step's change per trtol, which its error may be as well
+_BEND = 0.07  # V: 2 n U_T
+_LEFT_BY_NEWTON = 0.1  # of a step's error, where reltol is small
+_SHARE = 0.05 / 20  # of a step's change per trtol, which adds to what its error may be
 # Times the step that is asked for: the longest step of order 2, the longest of a higher order, whose measures are read
 # from curves, and the first step after a breakpoint.
 _LONGEST, _LONGEST_OF_HIGH_ORDER, _FIRST = 4.0, 12.0, 0.04
@@ -70,7 +71,7 @@ ACCURACY = {
     "tangent_V": TANGENT_RANGE,
     "high_order_below_reltol": _HIGH_ORDER_BELOW,
     "longest_step_of_high_order": _LONGEST_OF_HIGH_ORDER,
-    "left_by_newton": _LEFT,
+    "left_by_newton": _LEFT_BY_NEWTON,
 }
 
 
@@ -149,7 +150,7 @@ def _empty_tile(
     rows, nets, sources = circuit.nets.unknowns, len(circuit.nets.names), len(circuit.source)
     step, highest = bench.transient.step, bench.technology.supply + OVERRANGE
     reltol, share = bench.tolerances.reltol, _SHARE * bench.tolerances.trtol
-    newton = max(_NEWTON * reltol, (_BEND * _LEFT * _ERROR * reltol) ** 0.5)
+    newton = max(_NEWTON * reltol, (_BEND * _LEFT_BY_NEWTON * _ERROR * reltol) ** 0.5)
     first = _FIRST * step * min(1.0, reltol / _HIGH_ORDER_BELOW) ** 0.5
     order, longest = (HIGHEST_ORDER, _LONGEST_OF_HIGH_ORDER) if reltol < _HIGH_ORDER_BELOW else (2, _LONGEST)
     solutions = ("predicted", "error_weight", "inverse_diagonal", "residual")
