@@ -34,7 +34,7 @@ from cosim.cells.toggle import toggle
 from cosim.cells.tree import tree, tree_source
 from cosim.cells.winner import winner
 from cosim.circuit.deck import device_sizes, format_circuit
-from cosim.circuit.dialects.ngspice import format_devices
+from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.circuit.dialects.table import DIALECTS
 from cosim.circuit.elements import Circuit, Instance, Subcircuit
 from cosim.circuit.waveforms import Timing
@@ -139,7 +139,7 @@ def golden_texts() -> dict[str, str]:
         texts[f"{name}/network.sp"] = format_netlist(design)
         texts[f"{name}/testbench.sp"] = format_exercise(design)
         texts[f"{name}/expected.csv"] = format_expected(design)
-        texts[f"{name}/devices.lib"] = format_devices(technology, device_sizes(design.assembly.circuit))
+        texts[f"{name}/devices.lib"] = NGSPICE.devices(technology, device_sizes(design.assembly.circuit))
         texts[f"{name}/mapping.csv"] = format_mapping(map_parameters(design))
     design = designs[TINY]
     for dialect in DIALECTS[1:]:

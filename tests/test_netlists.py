@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cosim.circuit.bench import PRECISE
-from cosim.circuit.dialects.ngspice import format_devices, format_options
+from cosim.circuit.dialects.ngspice import NGSPICE, format_options
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.process import run_deck
@@ -81,7 +81,7 @@ def test_cell(name, technology):
         saved += [net for net in nets if net != "vdd"]
     lines += [f"r{net} mid {net} 1e+09" for net in saved]
     tail = f"{format_options(PRECISE, technology)}.save {' '.join(f'v({net})' for net in saved)}\n.op\n.end\n"
-    waves = run_deck("\n".join([text, format_devices(technology, CARDS), *lines, tail]))
+    waves = run_deck("\n".join([text, NGSPICE.devices(technology, CARDS), *lines, tail]))
     assert not isinstance(waves, Failure), waves.detail
     assert set(waves) == set(saved)
     # Nothing here delivers energy but the supply, so no node leaves its range; 1e-3 V for gmin and reltol

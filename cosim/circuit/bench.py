@@ -44,6 +44,10 @@ class Tolerances:
 PRECISE = Tolerances(abstol=1e-17, vntol=1e-8, chgtol=1e-19, reltol=1e-5, trtol=1.0, xmu=0.5)
 
 
+# of small signals and operating points: below 1e-14 S some circuits of self-cascodes have no operating point
+SMALL_SIGNAL = Tolerances(gmin=1e-14)
+
+
 @dataclass(frozen=True)
 class Tran:
     """A bench's analysis: a transient from 0 to `end` in steps of at most `step`, s."""
@@ -105,6 +109,23 @@ class DrainCurrent:
 
 
 Probe = Voltage | Current | DrainCurrent
+
+
+@dataclass(frozen=True)
+class SmallSignalBench:
+    """A circuit at its operating point, whose small signals and noise are computed at some frequencies.
+
+    circuit: without `drive`; drive: the ac source, whose value, V or A, sets the operating point, and whose amplitude
+    is 1 V or 1 A; hertz: frequencies in rising order; noisy: the net whose noise is computed, "" for none; start: (net,
+    V) from which the search of the operating point begins.
+    """
+
+    circuit: Circuit
+    technology: Technology
+    drive: Source
+    hertz: tuple[float, ...]
+    noisy: str = ""
+    start: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

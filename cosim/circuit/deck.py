@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cosim.circuit.elements import Capacitor, Circuit, Element, Instance, Mos, Resistor, Source, Subcircuit
-from cosim.technology.foundry import Size, card_name, is_subcircuit
+from cosim.technology.foundry import Size, card_name, is_subcircuit, model_family
 from cosim.technology.types import Technology
 
 _FOLD_AT = 110
@@ -19,8 +19,8 @@ class Language:
     text between the letter and the name of a source; constant, points: a source's value, `{kind}` v or i, with `comma`
     between numbers; reserved: names that no transistor may have; escaped: whether a long line is continued by a
     backslash at its end, not by a + at the start of the next; quoted: whether a path in a flat circuit is in quotes,
-    with colons for points; foundry: whether transistors are instances of the foundry's devices, in place of cosim's
-    cards.
+    with colons for points; osdi: letter of a transistor whose model is loaded as compiled Verilog-A; foundry: whether
+    transistors are instances of the foundry's devices, in place of cosim's cards.
     """
 
     comment: str = "*"
@@ -38,6 +38,7 @@ class Language:
     reserved: frozenset[str] = frozenset()
     escaped: bool = False
     quoted: bool = False
+    osdi: str = "n"
     foundry: bool = False
 
     def named(self, name: str) -> str:
@@ -68,6 +69,7 @@ BRACKETS = Language(
     capacitor="capacitor c={}",
     resistor="resistor r={}",
     apart="_",
+    osdi="m",
     reserved=frozenset({"max", "min"}),
 )
 
@@ -115,7 +117,9 @@ def _format_subcircuit(block: Subcircuit, technology: Technology, language: Lang
 def _format_element(element: Element, technology: Technology, language: Language) -> str:
     match element:
         case Mos(name, drain, gate, source, bulk):
-            own = f"m{name}_" if f"m{name}" in language.reserved else f"m{name}"
+            loaded = not language.foundry and model_family(technology).osdi
+            own = f"{language.osdi if loaded else 'm'}{name}"
+            own = f"{own}_" if own in language.reserved else own
             nets = language.joined(drain, gate, source, bulk)
             if language.foundry:
                 letter = "x" if is_subcircuit(technology, element.polarity) else ""
@@ -139,7 +143,7 @@ def _format_element(element: Element, technology: Technology, language: Language
 def _mos_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
     """Return the fields after a transistor's nets: its card, its size and, if it has one, its diffusion."""
     card = card_name(technology, mos.polarity, mos.w, mos.l)
-    size = f"w={format_number(mos.w)} l={format_number(mos.l)} {multiplier}={mos.m}{_format_deviation(mos)}"
+    size = f"w={format_number(mos.w)} l={format_number(mos.l)} {multiplier}={mos.m}{_format_deviation(mos, technology)}"
     if not (diffusion := technology.library.diffusion):
         return f"{card} {size}"
     area, rim = format_number(mos.w * diffusion), format_number(2 * (mos.w + diffusion))
@@ -151,7 +155,7 @@ def _foundry_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
 
     The transistor must not deviate: mismatch is a matter of the foundry's own sections.
     """
-    assert not _format_deviation(mos)
+    assert not mos.deviates
     unit, diffusion = technology.library.length_unit, technology.library.diffusion
     sizes = {"w": mos.w / unit, "l": mos.l / unit}
     if diffusion:
@@ -161,14 +165,17 @@ def _foundry_fields(mos: Mos, technology: Technology, multiplier: str) -> str:
     return f"{technology.device(mos.polarity).name} {' '.join(fields)} {multiplier}={mos.m}"
 
 
-def _format_deviation(mos: Mos) -> str:
-    """Format a transistor's mismatch as BSIM4's instance parameters delvto and mulu0.
+def _format_deviation(mos: Mos, technology: Technology) -> str:
+    """Format a transistor's mismatch as parameters of its instance: a threshold shift and a factor of the mobility.
 
-    delvto is added to vth0, which is negative in a pMOS; mulu0 multiplies u0.
+    A positive shift of the transistor weakens it, whatever its polarity.
     """
-    shift = mos.vt_shift if mos.polarity == "n" else -mos.vt_shift
-    delvto = f" delvto={format_number(shift)}" if shift else ""
-    return delvto + (f" mulu0={format_number(mos.beta_factor)}" if mos.beta_factor != 1.0 else "")
+    if not mos.deviates:
+        return ""
+    family = model_family(technology)
+    shift = -mos.vt_shift if family.signed and mos.polarity == "p" else mos.vt_shift
+    fields = f" {family.shift}={format_number(shift)}" if shift else ""
+    return fields + (f" {family.factor}={format_number(mos.beta_factor)}" if mos.beta_factor != 1.0 else "")
 
 
 def fold(line: str, width: int = _FOLD_AT) -> list[str]:

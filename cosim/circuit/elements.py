@@ -86,6 +86,11 @@ class Mos:
         """Return the transistor's gate area m w l in square metre."""
         return self.m * self.w * self.l
 
+    @property
+    def deviates(self) -> bool:
+        """Return whether the transistor differs from its model card by a threshold shift or a current factor."""
+        return self.vt_shift != 0 or self.beta_factor != 1
+
 
 @dataclass(frozen=True)
 class Instance:

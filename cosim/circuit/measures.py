@@ -30,7 +30,7 @@ from cosim.base.errors import InputError
 from cosim.base.text import listed, shown
 from cosim.circuit.bench import Analysis, Current, Dc, Op, Probe, Tran, Voltage
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Resistor, Source
-from cosim.technology.foundry import Parameters
+from cosim.technology.parameters import Parameters
 
 Array = NDArray[np.float64]
 Probes = Mapping[Probe, Array]

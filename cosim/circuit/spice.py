@@ -14,6 +14,8 @@
     .nodeset v(out)=0.5                        where the search of the operating point begins
     .ic v(out)=0.5                             what holds there until a transient begins, as in SPICE without uic
 
+A transistor whose model is loaded as compiled Verilog-A, as those of sg13g2, begins with n in place of m.
+
 What is not understood is refused with the number of its line; nothing is left out silently. Models are those of the
 technology, whatever the name of a card says beyond the device: the size is what `w` and `l` say. A parameter of a
 subcircuit is evaluated for each instance, and instances with other values get a subcircuit of their own.
@@ -34,7 +36,8 @@ from cosim.base.text import listed, shown
 from cosim.circuit.bench import Analysis, Dc, Op, Tran, Voltage
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Element, Instance, Mos, Resistor, Source, Subcircuit
 from cosim.circuit.measures import Measure, parse_measure, signals_of
-from cosim.technology.foundry import Parameters, device_cards, is_subcircuit
+from cosim.technology.foundry import device_cards, is_subcircuit, model_family
+from cosim.technology.parameters import Parameters
 from cosim.technology.types import POLARITIES, Polarity, Technology
 
 SIDE = Bounds(1e-8, 1e-3, "m")
@@ -61,7 +64,7 @@ _DIFFUSION = ("ad", "as", "pd", "ps")
 _SET = re.compile(r"v\(\s*(?P<net>[a-z0-9_.]+)\s*\)\s*=\s*(?P<volts>'[^']*'|\{[^}]*\}|[^\s=(),]+)[\s,]*")
 _RELTOL = Bounds(1e-9, 1e-3)
 _REPAIR = (
-    "cosim reads m, x, c, r, v and i, .subckt and .ends, .param, .options reltol, .tran, .dc, .op, .ic, .nodeset, "
+    "cosim reads m, n, x, c, r, v and i, .subckt and .ends, .param, .options reltol, .tran, .dc, .op, .ic, .nodeset, "
     ".meas and .end"
 )
 _ELSEWHERE = {
@@ -220,7 +223,7 @@ class _Reader:
                     self.starts.append(one)
                 case ".end", ():
                     break
-                case _ if word[0] in "mxcrvi":
+                case _ if word[0] in "mnxcrvi":
                     block.elements.append(one)
                 case _:
                     raise self.refuse(one.line, _not_understood(word))
@@ -328,7 +331,12 @@ class _Reader:
             raise InputError(f"an element must have a name behind its letter {letter}")
         self._check(one, name)
         match letter:
-            case "m":
+            case "m" | "n":
+                wanted, known = "n" if model_family(self.technology).osdi else "m", self.technology.name
+                if letter != wanted:
+                    raise InputError(
+                        f"a transistor of {known} must have a name that begins with {wanted}, not {letter}"
+                    )
                 return self._mos(name, one, values, 1.0)
             case "x" if words and self._polarity(words[-1]) is not None:
                 if not is_subcircuit(self.technology, "n"):

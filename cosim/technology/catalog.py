@@ -3,7 +3,7 @@
 A user's TOML file of a few lines describes a technology with other sizes than the one that it is based on:
 
     name = "small-mirrors"
-    base = "generic180"            # or gf180mcu, sky130
+    base = "generic180"            # or gf180mcu, sg13g2, sky130
     hold_capacitance = 0.2e-12     # F; left out: that of the base
 
     [area]                         # drawn W L over that of the base, its shape kept; left out: 1
@@ -64,6 +64,8 @@ _MISMATCH = {
     "spread_vt": (0.0, 1.0),
     "mismatch_dw": (-1e-6, 1e-6),
     "mismatch_dl": (-1e-6, 1e-6),
+    "sigma_w": (0.0, 1e-7),
+    "sigma_l": (0.0, 1e-7),
 }
 _LENGTHS = 1e-8, 1e-3  # m: what is drawn; a length in micrometre lies outside
 _ROLES = tuple(DeviceSizes.__dataclass_fields__)

@@ -3,163 +3,31 @@
 A foundry's library holds thousands of lines per device: sections per corner, parameters that refer to each other,
 models in bins of length and width, and around them a subcircuit that draws mismatch. A simulator reads all of that
 again for every deck, 0.8 s for sky130. Here the section is read once, and for each size that a circuit uses the bin
-that covers it becomes one card: expressions evaluated, statistics at their means, the subcircuit's `delvto` added to
-`vth0` and its `mulu0` multiplied into `u0`, which is what BSIM4 does with them.
+that covers it becomes one card: expressions and conditions evaluated, statistics at their means, and what the
+subcircuit itself gives to its transistor taken into the card.
 
-Cards leave out what has no effect at nanoampere: diffusion and substrate resistances (`rbodymod`, below 1 kohm, but
-three more nodes per transistor), and checks of parameters, which write files (`paramchk`).
+What a card of a family of models, such as BSIM4, has in it is that family's matter, see `cosim.technology.models`.
 tests/technology/test_kits.py compares the cards with the foundry's own library.
 
 `device_cards` returns the cards that a deck needs: one per transistor type and size, from the technology's library and
 corner.
-
-Arithmetic of SPICE parameters, such as `{0.7*par_k*1e-06/p}`, `'w*2'`, `10u`, `agauss(0,1,1)`, is evaluated without
-`eval`. Random functions give their mean, which leaves the nominal device, because cosim draws variation itself.
 """
 
-import ast
 import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 from cosim.base.errors import InputError
 from cosim.base.text import is_file, listed, read_bytes, shown
+from cosim.technology.models.family import ModelFamily
+from cosim.technology.models.table import FAMILIES, family_of
+from cosim.technology.parameters import Parameters
 from cosim.technology.types import Polarity, Technology
 
 Size = tuple[Polarity, float, float]  # polarity, w and l in metre
-
-_SUFFIXES = {
-    "t": 1e12, "g": 1e9, "meg": 1e6, "x": 1e6, "k": 1e3, "mil": 25.4e-6, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12,
-    "f": 1e-15, "a": 1e-18,
-}  # fmt: skip
-LONGEST = 4000  # characters; those of the open kits have 205
-# `++` and the like give nothing back, so that a long row of digits takes linear time
-_NUMBER = re.compile(r"(?<![\w.])((?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?+)(meg|mil|[tgxkmunpfa])?[a-z]*+(?![\w.])")
-_GROUPED = re.compile(r"(?<![\w.])[\d.]++_")  # 1_000, which Python would take for 1000
-_OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
-}  # fmt: skip
-_COMPARISONS: dict[type, Callable[..., bool]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}  # fmt: skip
-
-
-def _pwr(base: float, exponent: float) -> float:
-    """Compute pwr(x, y), as foundry libraries use it, for x of at least 0.
-
-    Below 0 simulators differ: |x|^y in ngspice, -|x|^y in HSPICE.
-    """
-    if base < 0:
-        raise ValueError("pwr of a negative number")
-    return math.pow(base, exponent)
-
-
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sqrt": math.sqrt, "exp": math.exp, "ln": math.log, "log": math.log, "log10": math.log10, "abs": abs, "max": max,
-    "min": min, "pow": math.pow, "pwr": _pwr, "int": int, "floor": math.floor, "ceil": math.ceil,
-    "agauss": lambda mean, *_: mean, "gauss": lambda mean, *_: mean, "aunif": lambda mean, *_: mean,
-    "unif": lambda mean, *_: mean, "limit": lambda mean, *_: mean,
-}  # fmt: skip
-
-
-class Parameters:
-    """Parameters of a foundry library by lower-case name, each evaluated when it is first read.
-
-    `outer` is searched for names that are not here. Raises InputError for an unknown name, a circular definition or an
-    expression that is no arithmetic.
-    """
-
-    def __init__(self, texts: Mapping[str, str], outer: "Parameters | None" = None) -> None:
-        self.texts, self.outer = dict(texts), outer
-        self.values: dict[str, float] = {}
-        self.pending: set[str] = set()
-
-    def __getitem__(self, name: str) -> float:
-        if name in self.values:
-            return self.values[name]
-        if name not in self.texts:
-            if self.outer is None:
-                raise InputError(f"parameter {name!r} is used but not defined")
-            return self.outer[name]
-        if name in self.pending:
-            raise InputError(f"parameter {name!r} is defined by itself")
-        self.pending.add(name)
-        try:
-            self.values[name] = self.evaluate(self.texts[name])
-        finally:
-            self.pending.discard(name)
-        return self.values[name]
-
-    def evaluate(self, text: str) -> float:
-        """Evaluate an expression of a foundry library to a number. Raises InputError if it has no finite value."""
-        value = self._evaluate(text)
-        if isinstance(value, complex) or not math.isfinite(value):
-            raise InputError(f"cannot evaluate {shown(text.strip())}: {value} is no finite number")
-        return value
-
-    def _evaluate(self, text: str) -> float:
-        if len(text) > LONGEST:
-            raise InputError(f"an expression must have at most {LONGEST} characters, not {len(text)}: {shown(text)}")
-        if not text.isascii() or _GROUPED.search(text):
-            raise InputError(
-                f"cannot evaluate {shown(text.strip())}: a number has digits, a point and an exponent or letter"
-            )
-        try:
-            return float(text)
-        except ValueError:
-            pass
-        try:
-            return self._reduce(_parse(text))
-        except (SyntaxError, ValueError, ArithmeticError, TypeError, RecursionError, MemoryError) as error:
-            # the parser of Python answers what is nested too deeply for it with a MemoryError
-            why = error.msg if isinstance(error, SyntaxError) else error
-            raise InputError(f"cannot evaluate {shown(text.strip())}: {why or 'it is nested too deeply'}") from None
-
-    def _reduce(self, node: ast.expr) -> float:
-        match node:
-            case ast.Constant(value=float(value)):  # every decimal number is one by now; 0x10 or 1_000 is none
-                return value
-            case ast.Name(id=name):
-                return self[name]
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                return _OPERATORS[type(op)](self._reduce(left), self._reduce(right))
-            case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
-                return _OPERATORS[type(op)](self._reduce(operand))
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
-                return float(_COMPARISONS[type(op)](self._reduce(left), self._reduce(right)))
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
-                return float(_FUNCTIONS[name](*map(self._reduce, args)))
-        raise ValueError(f"{ast.unparse(node)!r} is not arithmetic")
-
-
-@lru_cache(maxsize=1024)
-def _parse(text: str) -> ast.expr:
-    """Return the tree of a foundry library's expression, its numbers with their suffixes applied."""
-    plain = text.lower().translate(str.maketrans("{}", "()", "'\"")).replace("^", "**")
-    plain = _NUMBER.sub(lambda found: repr(float(found[1]) * _SUFFIXES.get(found[2] or "", 1.0)), plain).strip()
-    tree = ast.parse(plain, mode="eval")
-    _check_powers(tree, plain)
-    return tree.body
-
-
-def _check_powers(tree: ast.AST, text: str) -> None:
-    """Raise InputError for a power of a power without parentheses in a foundry library's expression.
-
-    a^b^c is a^(b^c) to Python, (a^b)^c to ngspice.
-    """
-    for node in ast.walk(tree):
-        match node:
-            case ast.BinOp(op=ast.Pow(), right=ast.BinOp(op=ast.Pow(), col_offset=start)):
-                if not text[:start].rstrip().endswith("("):
-                    raise ValueError("simulators differ in what a^b^c is; write (a^b)^c or a^(b^c)")
-
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\S+")  # words; what stands in quotes is one
 _DEPTH, _FILES = 20, 2000  # how deep files include each other, and how often in all; the open kits open 10
@@ -270,12 +138,11 @@ def _beside(path: Path, word: str) -> Path:
 
 _ASSIGNMENT = re.compile(r"(?<!\w)([a-z_]\w*+)\s*+=(?!=)\s*+")  # `+`: nothing is given back, linear time
 _MODEL = re.compile(r"\s*(\S+)\s+(\w+)\s*(.*)")
-_NOT_NUMBERS = {"version", "lmin", "lmax", "wmin", "wmax", "paramchk", "rbodymod"}  # as it stands, or left out
+_CONDITION = re.compile(r"\.(if|elseif|else|endif)\b\s*(.*)")
 _BIN = re.compile(r"\.\d+$")
 _VERSION = re.compile(r"[\d.]+")
 _SHIFTS = ("delvto", "delvt0")  # two names of one parameter
-_DRAWN = {"w", "l", "nf", "m", "ad", "as", "pd", "ps", "nrd", "nrs", "mulu0", *_SHIFTS}  # checked, or drawn by cosim
-_BSIM4 = (14, 54)  # ngspice's level, HSPICE's
+_LIMITS = ("lmin", "lmax", "wmin", "wmax")  # of a bin
 _TOLERANCE = 1e-9
 
 
@@ -291,46 +158,59 @@ class DrawnTransistor:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """The BSIM4 card of one transistor type and size.
+    """The model card of one transistor type and size.
 
-    parameters: name -> number at 12 digits, in the library's order, `level` among them; version: of BSIM4, such as
-    4.8.1, "" if the model states none.
+    family: of its model; version: of the model, such as 4.8.1, "" if the card states none; parameters: name -> number
+    at 12 digits, in the library's order; `level` may be among them, but a card's form writes its own.
     """
 
     name: str
     polarity: Polarity
+    family: ModelFamily
     version: str
     parameters: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class _Model:
-    """A bin of a device model: its name (name.k), n or p type, and its parameters as text."""
+    """A bin of a device model: its name (name.k), its type word, such as nmos, and its parameters as text."""
 
     name: str
     kind: str
     parameters: dict[str, str]
 
 
+_Condition = tuple[str, bool]  # the text of an .if, and whether it must hold
+
+
+@dataclass(frozen=True)
+class _Element:
+    """An element of a device's subcircuit: its statement, and the conditions under which it is there."""
+
+    text: str
+    conditions: tuple[_Condition, ...]
+
+
 @dataclass
 class _Device:
-    """The subcircuit of a device in a foundry library, or a bare model.
+    """The subcircuit of a device in a foundry library.
 
-    model, nets, instance: of its first transistor, the model, the nets and the parameters given to it; transistors: how
-    many there are; resistors: nets of each; conditional: whether a part of the subcircuit is between .if and .endif;
-    stranger: first element that is neither transistor nor resistor.
+    elements: its transistors, resistors and others; unread: first parameter or model in it that is under an .if.
     """
 
     ports: frozenset[str] = frozenset()
     parameters: dict[str, str] = field(default_factory=dict)
-    model: str = ""
-    nets: tuple[str, ...] = ()
-    instance: dict[str, str] = field(default_factory=dict)
-    transistors: int = 0
-    resistors: list[tuple[str, ...]] = field(default_factory=list)
-    conditional: bool = False
-    stranger: str = ""
+    elements: list[_Element] = field(default_factory=list)
     models: list[_Model] = field(default_factory=list)
+    unread: str = ""
+
+
+@dataclass(frozen=True)
+class _Transistor:
+    """The one transistor in a device's subcircuit: its model, and the parameters that are given to it."""
+
+    model: str
+    instance: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,15 +240,18 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str 
     models: dict[str, list[_Model]] = {}
     device: _Device | None = None
     tnom: str | None = None
-    conditions = 0
+    under = list[list[_Condition]]()
     for line in lines:
         word, _, rest = line.partition(" ")
-        conditions += line.startswith((".if ", ".if(")) - (word == ".endif")
-        if conditions and device is not None:
-            device.conditional = True
-        elif conditions and word in (".param", ".model", ".subckt"):
-            raise InputError(f"{path}: section {name}: {line[:60]!r} is under an .if, which is not read; write it out")
-        if word == ".param":
+        if condition := _CONDITION.fullmatch(line):
+            _change_conditions(under, *condition.groups())
+        elif under and word in (".param", ".model", ".subckt"):
+            if device is None:
+                raise InputError(
+                    f"{path}: section {name}: {line[:60]!r} is under an .if, which is not read; write it out"
+                )
+            device.unread = device.unread or line
+        elif word == ".param":
             (parameters if device is None else device.parameters).update(_assignments(rest))
         elif word in (".option", ".options"):
             tnom = _assignments(rest).get("tnom", tnom)
@@ -385,88 +268,108 @@ def read_section(path: Path, name: str, also: tuple[Path, ...] = (), given: str 
                 models.setdefault(_stem(found.name), []).append(found)
             else:
                 device.models.append(found)
-        elif device is not None and word.startswith("m") and len(words := rest.split()) > 4:
-            device.transistors += 1
-            if not device.model:
-                device.nets, device.model, device.instance = tuple(words[:4]), words[4], _assignments(rest)
-        elif device is not None and word.startswith("r"):
-            device.resistors.append(tuple(rest.split()[:2]))
         elif device is not None and not word.startswith("."):
-            device.stranger = device.stranger or line
+            device.elements.append(_Element(line, tuple(one for level in under for one in level)))
     return LibrarySection(path, name, Parameters(parameters | _assignments(given)), devices, models, tnom)
+
+
+def _change_conditions(under: list[list[_Condition]], word: str, text: str) -> None:
+    """Change the open conditions of a foundry library at an .if, .elseif, .else or .endif.
+
+    under: for each open .if, what holds in its present branch: none of the conditions before, and its own.
+    """
+    match word:
+        case "if":
+            under.append([(text, True)])
+        case "endif":
+            del under[-1:]
+        case _ if under:
+            under[-1] = [(condition, False) for condition, _ in under[-1]]
+            under[-1] += [(text, True)] if word == "elseif" else []
+        case _:
+            pass
 
 
 @cache  # the same few sizes for every deck of a worker
 def model_card(section: LibrarySection, device: str, drawn: DrawnTransistor, name: str) -> ModelCard:
     """Return the card, named `name`, of a library's `device` for one drawn size.
 
-    Raises InputError if the library lacks the device or the size, or if the device is not one BSIM4 transistor of the
-    drawn size.
+    Raises InputError if the library lacks the device or the size, or if the device is not one transistor of the drawn
+    size whose model cosim knows.
     """
     where = f"{section.path}: section {section.name}"
-    wrapped, bins = _find(section, device)
-    if not bins:
-        known = sorted(name for name, found in section.devices.items() if found.model) or sorted(section.models)
-        raise InputError(f"{where} must have the transistor {device!r}; it has {listed(known)}")
-    _check_subcircuit(f"{where}: {device}", wrapped)
     texts = {"w": repr(drawn.w / drawn.unit), "l": repr(drawn.l / drawn.unit), "m": "1", "mult": "1"}
-    values = Parameters({**wrapped.parameters, **texts}, section.parameters)
-    outside = values if bins[0] in wrapped.models else section.parameters  # what a model's own expressions see
+    wrapped = section.devices.get(device.lower())
+    values = Parameters({**(wrapped.parameters if wrapped else {}), **texts}, section.parameters)
+    inner = _Transistor(device.lower(), {}) if wrapped is None else _inner(f"{where}: {device}", wrapped, values)
+    own = [model for model in wrapped.models if _stem(model.name) == inner.model] if wrapped else []
+    bins = own or section.models.get(inner.model, [])
+    if not bins:
+        known = sorted(
+            name for name, found in section.devices.items() if any(map(_is_transistor, found.elements))
+        ) or sorted(section.models)
+        raise InputError(f"{where} must have the transistor {device!r}; it has {listed(known)}")
+    outside = values if own else section.parameters  # what a model's own expressions see
     found = _bin(where, bins, outside, drawn)
     if found is None:
         raise InputError(
             f"{where}: {device} has no model of w {drawn.w * 1e6:g} um, l {drawn.l * 1e6:g} um; change this size in "
             "the technology"
         )
-    if found.kind != f"{drawn.polarity}mos":
-        raise InputError(
-            f"{where}: model {found.name} of {device} must be of type {drawn.polarity}mos, not {found.kind!r}; name "
-            f"another device under [{drawn.polarity}fet] of the technology"
-        )
+    family = family_of(found.kind)
+    if family is None:
+        raise _other_type(where, found, device, drawn, found.kind)
     try:
-        _check_instance(wrapped.instance, values, drawn)
-        numbers = {key: outside.evaluate(text) for key, text in found.parameters.items() if key not in _NOT_NUMBERS}
+        _check_instance(family, inner.instance, values, drawn)
+        numbers = {
+            key: outside.evaluate(text)
+            for key, text in found.parameters.items()
+            if key not in family.left_out | {"version", *_LIMITS} or key in ("level", "type")
+        }
         if section.tnom is not None:
             numbers.setdefault("tnom", section.parameters.evaluate(section.tnom))
         version = _version(found.parameters.get("version"), outside)
-        _deviate(numbers, wrapped.instance, values)
-        if numbers.get("level") not in _BSIM4:
-            raise InputError(f"level must be 14 or 54, BSIM4, not {found.parameters.get('level', 'absent')}")
+        _deviate(family, numbers, inner.instance, values)
+        if numbers.get("level") not in family.levels:
+            levels = " or ".join(f"{level:g}" for level in family.levels)
+            raise InputError(f"level must be {levels}, {family.name}, not {found.parameters.get('level', 'absent')}")
     except InputError as error:
         raise InputError(f"{where}, model {found.name}: {error}") from None
-    return ModelCard(name, drawn.polarity, version, {key: float(f"{value:.12g}") for key, value in numbers.items()})
+    if family.polarity(found.kind, numbers) != drawn.polarity:
+        kind = f"{found.kind} type={numbers['type']:g}" if "type" in numbers else found.kind
+        raise _other_type(where, found, device, drawn, kind)
+    numbers = {key: value for key, value in numbers.items() if key not in family.left_out} | dict(family.fixed)
+    kept = {key: float(f"{value:.12g}") for key, value in numbers.items()}
+    return ModelCard(name, drawn.polarity, family, version, kept)
 
 
-def _deviate(numbers: dict[str, float], instance: dict[str, str], values: Parameters) -> None:
-    """Apply a subcircuit's threshold shift and mobility factor to the numbers of its transistor's model card.
+def _other_type(where: str, found: _Model, device: str, drawn: DrawnTransistor, kind: str) -> InputError:
+    kinds = ", ".join(word for family in FAMILIES for word in family.kinds)
+    known = "" if family_of(found.kind) else f" (cosim knows {kinds})"
+    return InputError(
+        f"{where}: model {found.name} of {device} must be of type {drawn.polarity}mos, not {kind!r}{known}; name "
+        f"another device under [{drawn.polarity}fet] of the technology"
+    )
 
-    The shift is added to vth0, the factor multiplies u0.
-    """
-    shift = sum(values.evaluate(instance[key]) for key in _SHIFTS if key in instance)
-    mobility = values.evaluate(instance.get("mulu0", "1"))
-    for key, changed, word in (("vth0", shift != 0, "delvto"), ("u0", mobility != 1, "mulu0")):
+
+def _deviate(family: ModelFamily, numbers: dict[str, float], instance: dict[str, str], values: Parameters) -> None:
+    """Apply a subcircuit's threshold shift and mobility factor to the numbers of its transistor's model card."""
+    shift = sum(values.evaluate(instance[key]) for key in {family.shift, *_SHIFTS} & instance.keys())
+    mobility = values.evaluate(instance.get(family.factor, "1"))
+    threshold = family.threshold, shift != 0, family.shift
+    for key, changed, word in (threshold, (family.mobility, mobility != 1, family.factor)):
         if changed and key not in numbers:
             raise InputError(f"{word} is given, but {key} is not")
     if shift != 0:
-        numbers["vth0"] += shift
+        numbers[family.threshold] += shift
     if mobility != 1:
-        numbers["u0"] *= mobility
+        numbers[family.mobility] *= mobility
 
 
 @cache
 def is_sized(section: LibrarySection, device: str) -> bool:
     """Tell whether the card of a device depends on its size: a bare model without bins does not."""
-    return device.lower() in section.devices or len(_find(section, device)[1]) > 1
-
-
-def _find(section: LibrarySection, device: str) -> tuple[_Device, list[_Model]]:
-    """Return a device of a foundry library, and its bins: those of its own subcircuit, or of the section.
-
-    A bare model counts as a device without a subcircuit.
-    """
-    wrapped = section.devices.get(device.lower()) or _Device(model=device.lower())
-    own = [model for model in wrapped.models if _stem(model.name) == wrapped.model]
-    return wrapped, own or section.models.get(wrapped.model, [])
+    return device.lower() in section.devices or len(section.models.get(device.lower(), [])) > 1
 
 
 def _stem(name: str) -> str:
@@ -474,49 +377,82 @@ def _stem(name: str) -> str:
 
 
 def _version(text: str | None, values: Parameters) -> str:
-    """Return a model's BSIM4 version: as text, such as 4.8.1, or evaluated if it is an expression; "" if absent."""
+    """Return a model's version: as text, such as 4.8.1, or evaluated if it is an expression; "" if absent."""
     if text is None:
         return ""
     plain = text.strip("'\"{}() ")
     return plain if _VERSION.fullmatch(plain) else f"{values.evaluate(text):g}"
 
 
-def _check_subcircuit(where: str, wrapped: _Device) -> None:
-    if wrapped.conditional:
-        raise InputError(f"{where} is under an .if, which is not read; write its subcircuit without one")
-    if wrapped.stranger:
-        raise InputError(
-            f"{where} must hold one transistor and nothing else but resistors, not {wrapped.stranger[:60]!r}; name "
-            "another device"
-        )
-    if wrapped.transistors > 1:
-        raise InputError(f"{where} must hold one transistor, not {wrapped.transistors}; name another device")
+def _is_transistor(element: _Element) -> bool:
+    """Tell whether an element is a transistor; ngspice loads the model of one that begins with n as Verilog-A."""
+    return element.text[0] in "mn" and len(element.text.split()) > 5
+
+
+def _inner(where: str, wrapped: _Device, values: Parameters) -> _Transistor:
+    """Return the transistor in the subcircuit of a foundry's device, at the values of its parameters.
+
+    Raises InputError where there is anything else than one transistor, or a resistor that is not in series with it.
+    """
+    if wrapped.unread:
+        raise InputError(f"{where} has {wrapped.unread[:60]!r} under an .if, which is not read; write it out")
+    transistors, resistors = list[list[str]](), list[list[str]]()
+    for element in wrapped.elements:
+        if not all(_holds(where, text, values) is wanted for text, wanted in element.conditions):
+            continue
+        if _is_transistor(element):
+            transistors.append(element.text.split(maxsplit=6))
+        elif element.text.startswith("r"):
+            resistors.append(element.text.split()[1:3])
+        else:
+            raise InputError(
+                f"{where} must hold one transistor and nothing else but resistors, not {element.text[:60]!r}; name "
+                "another device"
+            )
+    if not transistors:
+        if any(map(_is_transistor, wrapped.elements)):
+            raise InputError(f"{where} has a transistor under conditions, none of which holds; name another device")
+        return _Transistor("", {})
+    if len(transistors) > 1:
+        raise InputError(f"{where} must hold one transistor, not {len(transistors)}; name another device")
     ports = wrapped.ports
-    beside = next((nets for nets in wrapped.resistors if ports.issuperset(nets)), None)
+    beside = next((nets for nets in resistors if ports.issuperset(nets)), None)
     if beside is not None:
         raise InputError(f"{where} has a resistor between its ports {' and '.join(beside)}; name another device")
-    reached = ports.union(*wrapped.resistors)
-    loose = [net for net in wrapped.nets if net not in reached]
+    _, *nets = transistors[0][:5]
+    reached = ports.union(*resistors)
+    loose = [net for net in nets if net not in reached]
     if loose:
         raise InputError(
             f"{where} must connect its transistor to its ports, but {loose[0]} is none; name another device"
         )
+    return _Transistor(transistors[0][5], _assignments(" ".join(transistors[0][6:])))
 
 
-def _check_instance(instance: dict[str, str], values: Parameters, drawn: DrawnTransistor) -> None:
-    """Raise InputError if a subcircuit gives its transistor anything but the drawn size, a shift and a mobility.
+def _holds(where: str, text: str, values: Parameters) -> bool:
+    """Return whether a condition of a foundry's subcircuit holds. Raises InputError where it cannot be evaluated."""
+    try:
+        return values.evaluate(text) != 0
+    except InputError as error:
+        raise InputError(f"{where}: .if {text}: {error}") from None
+
+
+def _check_instance(family: ModelFamily, instance: dict[str, str], values: Parameters, drawn: DrawnTransistor) -> None:
+    """Raise InputError if a subcircuit gives its transistor anything but the drawn size and what its family knows.
 
     The size may be in the library's length unit or in metre.
     """
     for key, text in instance.items():
-        if key not in _DRAWN and (other := values.evaluate(text)) != 0:
+        if key not in family.instance and (other := values.evaluate(text)) != 0:
             raise InputError(f"the transistor's {key} must be 0, what it does is not read, not {text} = {other:g}")
     sizes = ("w", (drawn.w / drawn.unit, drawn.w)), ("l", (drawn.l / drawn.unit, drawn.l))
-    for key, allowed in (*sizes, ("nf", (1.0,)), ("m", (1.0,))):
+    others = ((key, (wanted,)) for key, wanted in family.instance.items() if wanted is not None)
+    for key, allowed in (*sizes, *others):
+        drawn_so = "" if key in (family.shift, family.factor) else ", as drawn"
         given = values.evaluate(instance[key]) if key in instance else allowed[0]
         if not any(math.isclose(given, value, rel_tol=_TOLERANCE) for value in allowed):
             raise InputError(
-                f"the transistor's {key} must be {allowed[0]:g}, as drawn, not {instance[key]} = {given:g}"
+                f"the transistor's {key} must be {allowed[0]:g}{drawn_so}, not {instance[key]} = {given:g}"
             )
 
 
@@ -558,9 +494,6 @@ def _assignments(text: str) -> dict[str, str]:
     return {match[1]: text[match.end() : end].strip() for match, end in zip(found, ends, strict=False)}
 
 
-_DEFAULT_TOXE = 3e-9  # m; BSIM4's
-
-
 def card_name(technology: Technology, polarity: Polarity, w: float, l: float) -> str:  # noqa: E741
     """Return the name of the model card that describes a technology's device of this size, metre.
 
@@ -600,10 +533,20 @@ def cards_source(technology: Technology) -> str:
 
 
 def oxide_thickness(technology: Technology, polarity: Polarity) -> float:
-    """Return the electrical thickness of the gate oxide, m: TOXE on the BSIM4 card of the mirrors' unit device."""
+    """Return the thickness of the gate oxide on the card of the mirrors' unit device, m."""
     drawn = {"n": technology.sizing.mirror_n, "p": technology.sizing.mirror_p}[polarity]
     (card,) = device_cards(technology, [(polarity, drawn.w, drawn.l)])
-    return card.parameters.get("toxe", _DEFAULT_TOXE)
+    return card.parameters.get(*card.family.oxide)
+
+
+def model_family(technology: Technology) -> ModelFamily:
+    """Return the family of a technology's device models, such as BSIM4.
+
+    Raises InputError where the library lacks its device, or cosim does not know the family of its model.
+    """
+    unit = technology.sizing.mirror_n
+    (card,) = device_cards(technology, [("n", unit.w, unit.l)])
+    return card.family
 
 
 def _section(technology: Technology) -> LibrarySection:

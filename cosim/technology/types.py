@@ -4,6 +4,7 @@ Layout rules are whole nanometres here and micrometres in the technology's file,
 each rule.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,7 @@ class DeviceModel:
     name: the transistor in the library, a model or a subcircuit
     a_vt: Pelgrom coefficient of the threshold voltage of a SINGLE device, V m: sigma = a_vt / sqrt(`mismatch_area`)
     a_beta: the same for the relative current factor, m
+    sigma_w, sigma_l: standard deviations of the width and the length of a single device, m, whatever its size
     spread_vt: standard deviation, over chips, of the threshold voltage that all transistors of a chip share, V
     slope_factor: subthreshold slope factor n at 27 C (kappa = 1/n)
     mismatch_dw, mismatch_dl: m, added to drawn width and length for mismatch, as the foundry does it
@@ -80,6 +82,24 @@ class DeviceModel:
     response: tuple[tuple[float, float], ...] = ()
     mismatch_dw: float = 0.0
     mismatch_dl: float = 0.0
+    sigma_w: float = 0.0
+    sigma_l: float = 0.0
+
+    def deviations(
+        self,
+        w: float,
+        l: float,  # noqa: E741 - the field's own letter
+        m: int = 1,
+        area: float = 1.0,
+    ) -> tuple[float, float]:
+        """Return the standard deviations of threshold voltage, V, and of ln(current factor) of m devices in parallel.
+
+        area: factor of the gate area. Deviations of width and length count as ones of the current factor, which is
+        proportional to W / L. Raises InputError for a size with nothing left.
+        """
+        side = (self.mismatch_area(w, l, m) * area) ** 0.5
+        drawn = math.hypot(self.sigma_w / w, self.sigma_l / l) / (m * area) ** 0.5
+        return self.a_vt / side, math.hypot(self.a_beta / side, drawn)
 
     def mismatch_area(self, w: float, l: float, m: int = 1) -> float:  # noqa: E741 - the field's own letter
         """Return m (W + dW) (L + dL), square metre, the area with which mismatch variances of m devices fall.

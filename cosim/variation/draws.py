@@ -1,7 +1,8 @@
 """Draws: how every transistor of a chip deviates, and the supply and temperature at which the chip runs.
 
-    local        each transistor on its own: sigma_vt = a_vt / sqrt(m W' L'), sigma_beta = a_beta / sqrt(m W' L'), where
-                 W' = W + dW, L' = L + dL with the technology's mismatch_dw, mismatch_dl
+    local        each transistor on its own: sigma_vt = a_vt / sqrt(m W' L'), sigma_beta^2 = a_beta^2 / (m W' L') +
+                 [(sigma_w / W)^2 + (sigma_l / L)^2] / m, where W' = W + dW, L' = L + dL with the technology's
+                 mismatch_dw, mismatch_dl
     process      all n and all p transistors of a chip together: sigma = spread_vt of the technology
     environment  supply uniform within +-5 %, temperature uniform between 0 and 60 C, unless a plan has other ranges
 
@@ -120,8 +121,7 @@ def varying_devices(circuit: Circuit, technology: Technology, plan: VariationPla
     devices = []
     for mos in circuit.flatten():
         model = technology.device(mos.polarity)
-        side = (model.mismatch_area(mos.w, mos.l, mos.m) * plan.area) ** 0.5
-        sigmas = model.a_vt / side, model.a_beta / side
+        sigmas = model.deviations(mos.w, mos.l, mos.m, plan.area)
         devices.append(VaryingDevice(mos.name, mos.polarity, *sigmas, mos.role, mos.part))
     return tuple(sorted(devices, key=lambda device: device.name))
 

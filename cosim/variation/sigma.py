@@ -28,7 +28,7 @@ distributed with a variance that falls with gate area: sigma = a / sqrt(W L), wh
 drawn W and L. In weak inversion I ~ exp((V_GS - V_T) / (n U_T)), so the current of a transistor of m unit devices is
 its nominal current times exp(e), e ~ N(0, s^2),
 
-    s^2 = [(a_vt / (n U_T))^2 + a_beta^2] / (m W L)
+    s^2 = [(a_vt / (n U_T))^2 + a_beta^2] / (m W L) + [(sigma_w / W)^2 + (sigma_l / L)^2] / m
 
 and the ratio of a mirror, whose transistor `in` sets the gate voltage for its transistor `out`, is its nominal ratio
 times exp(e_out - e_in). n is the slope factor at the current of 1.0, in some technologies a few percent above that of
@@ -106,7 +106,8 @@ def current_deviation(device: DeviceModel, geometry: Geometry, u_t: float, curre
     u_t: thermal voltage k T / q, V; current: its nominal current, ampere.
     """
     n = device.response_at(current * geometry.l / geometry.w)
-    return math.hypot(device.a_vt / (n * u_t), device.a_beta) / math.sqrt(device.mismatch_area(geometry.w, geometry.l))
+    sigma_vt, sigma_beta = device.deviations(geometry.w, geometry.l)
+    return math.hypot(sigma_vt / (n * u_t), sigma_beta)
 
 
 Values = Any  # an array or a tensor: both have all that is done here
@@ -128,12 +129,14 @@ class ErrorAfterCalibration:
 LEFT: Mapping[str, ErrorAfterCalibration] = {
     "generic180": ErrorAfterCalibration(5e-4, 2.5e-3),
     "gf180mcu": ErrorAfterCalibration(8e-4, 4.0e-3),
+    "sg13g2": ErrorAfterCalibration(8e-4, 5.9e-3),
     "sky130": ErrorAfterCalibration(9e-4, 3.6e-3),
 }
 # of ladders, whose comparators decide anew in each frame
 LEFT_COMPARED: Mapping[str, ErrorAfterCalibration] = {
     "generic180": ErrorAfterCalibration(2e-4, 5e-4),
     "gf180mcu": ErrorAfterCalibration(3e-4, 1.2e-3),
+    "sg13g2": ErrorAfterCalibration(5e-4, 2.2e-3),
     "sky130": ErrorAfterCalibration(2e-4, 3.5e-3),
 }
 

@@ -13,7 +13,7 @@ import pytest
 from cosim.base.errors import MissingToolError
 from cosim.circuit.bench import PRECISE, Bench, Current, Tran, Voltage
 from cosim.circuit.deck import device_sizes, format_elements, format_number
-from cosim.circuit.dialects.ngspice import NGSPICE, format_devices, format_options
+from cosim.circuit.dialects.ngspice import NGSPICE, format_options
 from cosim.circuit.dialects.table import DIALECTS as RECORDS
 from cosim.circuit.dialects.table import dialect_named
 from cosim.circuit.elements import Capacitor, Circuit, Instance, Mos, Source, Subcircuit
@@ -378,7 +378,7 @@ SIZES = {("n", 2e-6, 3e-6), ("p", 7e-6, 11e-6)}
 @pytest.mark.parametrize("which", ["technology", "kit"])
 def test_cards_keep_every_number(dialect, which, request):
     technology = request.getfixturevalue(which)
-    plain = read_cards(format_devices(technology, SIZES), "ngspice")
+    plain = read_cards(NGSPICE.devices(technology, SIZES), "ngspice")
     found = read_cards(dialect_named(dialect).devices(technology, SIZES), dialect)
     assert list(found) == list(plain) == [card_name(technology, *size) for size in sorted(SIZES)]
     versions = {
@@ -398,7 +398,7 @@ def test_cards_keep_every_number(dialect, which, request):
 @pytest.mark.parametrize("dialect", OTHERS)
 def test_cards_say_what_was_changed_and_how_to_use_the_library(dialect, kit, technology):
     text = dialect_named(dialect).devices(kit, SIZES)
-    assert text.count("left out, because only ngspice knows them: vgs_max, vbsr_max") == 2
+    assert text.count(f"left out, because {dialect} does not know them: vgs_max, vbsr_max") == 2
     library = {"spectre": 'include "FILE" section=typical', "vacask": ""}.get(dialect, ".lib 'FILE' typical")
     assert library in text and "generic180_n_w2_l3" in text
     assert ("in units of 1e-06 m" in text) == (dialect != "vacask")  # no kit has a library for it
@@ -419,15 +419,19 @@ def test_a_card_without_tnom_says_it_where_the_default_is_another(dialect, techn
 
 
 def test_ngspice_cards_are_the_technology_s_own(kit):
-    """A card is data: numbers by parameter, which its text holds digit for digit, in the same order."""
+    """A card is data: numbers by parameter, which its text holds digit for digit, in the same order.
+
+    Only the level is written as ngspice's own.
+    """
     text, cards = dialect_named("ngspice").devices(kit, SIZES), device_cards(kit, SIZES)
     assert text.startswith(f"* {cards_source(kit)}\n.model ")
     found = read_cards(text, "ngspice")
     assert list(found) == [card.name for card in cards] and len(found) == 2
     for card in cards:
         polarity, values = found[card.name]
-        assert (polarity, values.pop("version")) == (card.polarity, card.version)
-        assert [(key, float(value)) for key, value in values.items()] == list(card.parameters.items())
+        assert (polarity, values.pop("version"), values.pop("level")) == (card.polarity, card.version, "14")
+        numbers = {key: value for key, value in card.parameters.items() if key != "level"}
+        assert [(key, float(value)) for key, value in values.items()] == list(numbers.items())
 
 
 # Simulation -----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from cosim.circuit.measures import (
 )
 from cosim.circuit.spice import read_netlist
 from cosim.engines.table import simulator_named
-from cosim.technology.foundry import Parameters
+from cosim.technology.parameters import Parameters
 
 # A damped swing: an RC ladder behind a pulse, whose signals cross levels several times.
 DECK = """* two low passes behind pulses

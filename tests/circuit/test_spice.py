@@ -93,7 +93,7 @@ def test_what_is_written_is_read_again(read, technology):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("q1 a b c d", "'q1' is not understood; cosim reads m, x, c"),
+        ("q1 a b c d", "'q1' is not understood; cosim reads m, n, x, c"),
         ("l1 a b 1n", "'l1' is not understood"),
         (".include other.sp", r"\.include must be left out: the technology gives"),
         (".model n nmos level=1", r"\.model must be left out"),

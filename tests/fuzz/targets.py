@@ -37,7 +37,8 @@ from cosim.tasks.task import Task, full_lengths
 from cosim.tasks.testset import load_test_set
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import load_technology
-from cosim.technology.foundry import DrawnTransistor, Parameters, device_cards, model_card, read_file, read_section
+from cosim.technology.foundry import DrawnTransistor, device_cards, model_card, read_file, read_section
+from cosim.technology.parameters import Parameters
 from cosim.training.config import Architecture, TrainingConfig
 from cosim.training.trainer import state_path, train
 from cosim.variation.draws import VariationPlan

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cosim.base.errors import InputError
-from cosim.circuit.dialects.ngspice import format_devices
+from cosim.circuit.dialects.ngspice import NGSPICE
 from cosim.technology.conditions import at, format_conditions, with_flicker
 from cosim.technology.foundry import device_cards
 
@@ -63,7 +63,7 @@ def test_the_limits_themselves_are_inside(technology):
 
 def test_mixed_corners_mix_the_fast_and_the_slow_card(technology):
     def card(corner, polarity):
-        return format_devices(at(technology, corner), SIZES[polarity]).partition("\n")[2]
+        return NGSPICE.devices(at(technology, corner), SIZES[polarity]).partition("\n")[2]
 
     assert card("fs", "n") == card("ff", "n") and card("fs", "p") == card("ss", "p")
     assert card("sf", "n") == card("ss", "n") and card("sf", "p") == card("ff", "p")

@@ -46,7 +46,7 @@ def test_what_was_measured_of_the_base_fits_where_nothing_is_changed(derived, te
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('name = "other"\nbase = "mine"\n', "base must be one of generic180, gf180mcu, sky130, not 'mine'"),
+        ('name = "other"\nbase = "mine"\n', "base must be one of generic180, gf180mcu, sg13g2, sky130, not 'mine'"),
         ('base = "generic180"\n', "name must consist of letters"),
         (NAMED + "supply = 1.2\n", "supply is no field beside base; known are name, summary, base"),
         (NAMED + "[area]\nmirror = 2\n", "area.mirror is no field; known are mirrors, cells, switches"),

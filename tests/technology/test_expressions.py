@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cosim.base.errors import InputError
 from cosim.engines.engine import Failure
 from cosim.engines.ngspice.process import run_deck
-from cosim.technology.foundry import _NUMBER, Parameters
+from cosim.technology.parameters import _NUMBER, Parameters
 
 
 def evaluate(text, **names):

@@ -9,7 +9,7 @@ import pytest
 from cosim.base.store import make_cached_path
 from cosim.cells.benches import mirror_bench
 from cosim.circuit.deck import device_sizes
-from cosim.circuit.dialects.ngspice import format_bench, format_devices
+from cosim.circuit.dialects.ngspice import NGSPICE, format_bench
 from cosim.cli import main
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure
@@ -40,14 +40,14 @@ def numbers(card):
 @pytest.mark.parametrize("polarity", ["n", "p"])
 def test_the_disguise_comes_off(acme_technology, technology, polarity, size):
     """Parameter by parameter the card is that of generic180, at the 12 digits that are written."""
-    found, expected = (numbers(format_devices(one, [(polarity, *size)])) for one in (acme_technology, technology))
+    found, expected = (numbers(NGSPICE.devices(one, [(polarity, *size)])) for one in (acme_technology, technology))
     assert found == expected
 
 
 def test_a_corner_by_its_own_name(acme_technology):
     fast = at(acme_technology, "QUICK")
     assert fast.corner == "ff"
-    cards = {polarity: numbers(format_devices(fast, [(polarity, 5e-6, 5e-6)])) for polarity in "np"}
+    cards = {polarity: numbers(NGSPICE.devices(fast, [(polarity, 5e-6, 5e-6)])) for polarity in "np"}
     assert (cards["n"]["vth0"], cards["p"]["vth0"]) == ("0.57", "-0.59")  # 30 mV faster, both
 
 

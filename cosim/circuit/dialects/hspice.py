@@ -3,14 +3,13 @@
 from cosim.circuit.bench import Bench, DrainCurrent, Probe
 from cosim.circuit.deck import SPICE, fold, format_elements, format_number
 from cosim.circuit.dialects.dialect import (
-    SPICE_CARD,
-    CardForm,
     Dialect,
     spice_probe,
     tolerance_texts,
     transistor_name,
-    two_numbers,
 )
+from cosim.technology.models.bsim4 import BSIM4
+from cosim.technology.models.family import ModelFamily
 
 
 def _testbench(bench: Bench) -> list[str]:
@@ -36,10 +35,9 @@ def _testbench(bench: Bench) -> list[str]:
     ]
 
 
-def _printed(probe: Probe) -> str:
+def _printed(probe: Probe, family: ModelFamily = BSIM4) -> str:
     """Return a probe's name in HSPICE; i1 is the current into the first terminal, the drain."""
     return f"i1({transistor_name(probe)})" if isinstance(probe, DrainCurrent) else spice_probe(probe)
 
 
-_CARDS = CardForm(SPICE, SPICE_CARD, two_numbers, defaults=(("tnom", 27.0),))  # HSPICE's own default is 25 C
-HSPICE = Dialect("hspice", SPICE, _CARDS.format_devices, _testbench, _printed)
+HSPICE = Dialect("hspice", SPICE, _testbench, _printed)

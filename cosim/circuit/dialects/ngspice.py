@@ -1,7 +1,6 @@
 """ngspice's dialect: netlist, device models, options, what to save, one analysis, as a deck or as a testbench."""
 
 import re
-from collections.abc import Iterable
 
 from cosim.base.errors import InputError
 from cosim.base.text import shown
@@ -21,10 +20,11 @@ from cosim.circuit.bench import (
 from cosim.circuit.deck import SPICE, device_sizes, fold, format_circuit, format_elements, format_number
 from cosim.circuit.dialects.dialect import START_FILE, Dialect, spice_probe, tolerance_texts, transistor_name
 from cosim.circuit.elements import Circuit
-from cosim.technology.foundry import Size, cards_source, device_cards
+from cosim.technology.foundry import model_family
+from cosim.technology.models.bsim4 import BSIM4
+from cosim.technology.models.family import ModelFamily
 from cosim.technology.types import Technology
 
-_CARD_WIDTH = 109
 _PATH = re.compile(r"[\w./+:@%~-]+")  # of a file that a deck names
 _SEEDS = 2**31 - 2  # of its generator
 
@@ -32,7 +32,8 @@ _SEEDS = 2**31 - 2  # of its generator
 def format_bench(bench: Bench) -> str:
     """Format a circuit's bench as one self-contained deck (input text) for ngspice."""
     nested = bool(bench.circuit.subcircuits)
-    saved = " ".join(saved_name(probe, nested=nested) for probe in bench.probes) or "all"
+    family = model_family(bench.technology)
+    saved = " ".join(saved_name(probe, family, nested=nested) for probe in bench.probes) or "all"
     lines: list[str] = []
     if bench.preset:
         lines += fold(f".ic {_voltages(bench.preset)}")
@@ -64,21 +65,8 @@ def format_deck(circuit: Circuit, technology: Technology, options: str, analysis
 
     options: the lines of `format_options`; analysis, saved: text of the two statements.
     """
-    netlist, devices = format_circuit(circuit, technology), format_devices(technology, device_sizes(circuit))
+    netlist, devices = format_circuit(circuit, technology), NGSPICE.devices(technology, device_sizes(circuit))
     return f"{netlist}\n{devices}\n{options}.save {saved}\n{analysis}\n.end\n"
-
-
-def format_devices(technology: Technology, sizes: Iterable[Size]) -> str:
-    """Format device cards for transistors of these sizes as they are in a deck for ngspice.
-
-    Raises InputError if the technology's library lacks a device or a size.
-    """
-    lines = [f"* {cards_source(technology)}"]
-    for card in device_cards(technology, sizes):
-        version = [f"version={card.version}"] if card.version else []
-        fields = (*version, *(f"{key}={value:.12g}" for key, value in card.parameters.items()))
-        lines += [f".model {card.name} {card.polarity}mos", *fold(f"+ {' '.join(fields)}", _CARD_WIDTH)]
-    return "\n".join(lines) + "\n"
 
 
 def format_options(tolerances: Tolerances, technology: Technology, *, skip_still: bool = False) -> str:
@@ -104,24 +92,25 @@ def _voltages(voltages: tuple[tuple[str, float], ...]) -> str:
     return " ".join(f"v({net})={format_number(value)}" for net, value in voltages)
 
 
-def vector(probe: Probe, *, nested: bool) -> str:
-    """Return the name of a probe among ngspice's results.
+def vector(probe: Probe, family: ModelFamily = BSIM4, *, nested: bool) -> str:
+    """Return the name of a probe among ngspice's results, for transistors of a family.
 
     nested: whether the circuit has subcircuits; without them a transistor has its plain name.
     """
     match probe:
         case DrainCurrent(device):
-            name = transistor_name(probe) if nested else f"m{device}"
-            return f"@m.{name}[id]" if nested and "." in name else f"@{name}[id]"
+            letter, drain = SPICE.osdi if family.osdi else "m", family.forms[NGSPICE.name].drain
+            name = transistor_name(probe, letter) if nested else f"{letter}{device}"
+            return f"@{letter}.{name}[{drain}]" if nested and "." in name else f"@{name}[{drain}]"
         case Voltage(net):
             return net
         case Current(source):
             return f"v{source}#branch"
 
 
-def saved_name(probe: Probe, *, nested: bool = True) -> str:
+def saved_name(probe: Probe, family: ModelFamily = BSIM4, *, nested: bool = True) -> str:
     """Return the name by which an ngspice deck saves and prints a probe. nested: see `vector`."""
-    return vector(probe, nested=nested) if isinstance(probe, DrainCurrent) else spice_probe(probe)
+    return vector(probe, family, nested=nested) if isinstance(probe, DrainCurrent) else spice_probe(probe)
 
 
 def _analysis(analysis: Analysis) -> str:
@@ -146,7 +135,7 @@ def _testbench(bench: Bench) -> list[str]:
         *([f".include {START_FILE}"] if bench.skip_still else []),
         *format_elements(bench.circuit.elements, bench.technology),
         *options.splitlines(),
-        *(f".save {saved_name(probe)}" for probe in bench.probes),
+        *(f".save {saved_name(probe, model_family(bench.technology))}" for probe in bench.probes),
         _analysis(bench.analysis),
         ".end",
     ]
@@ -165,4 +154,4 @@ def _library(technology: Technology) -> list[str]:
     return [*(f".include '{path}'" for path in also), f".lib '{file}' {library.sections[technology.corner]}"]
 
 
-NGSPICE = Dialect("ngspice", SPICE, format_devices, _testbench, saved_name, library=_library)
+NGSPICE = Dialect("ngspice", SPICE, _testbench, saved_name, library=_library)

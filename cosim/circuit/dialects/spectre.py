@@ -5,13 +5,13 @@ from dataclasses import replace
 from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Voltage
 from cosim.circuit.deck import BRACKETS, fold, format_elements, format_number
 from cosim.circuit.dialects.dialect import (
-    CardForm,
     Dialect,
     FileNames,
     tolerance_texts,
     transistor_name,
-    two_numbers,
 )
+from cosim.technology.models.bsim4 import BSIM4
+from cosim.technology.models.family import ModelFamily
 from cosim.technology.types import Technology
 
 _LANGUAGE = replace(
@@ -45,7 +45,7 @@ def _testbench(bench: Bench) -> list[str]:
     ]
 
 
-def _printed(probe: Probe) -> str:
+def _printed(probe: Probe, family: ModelFamily = BSIM4) -> str:
     """Return the name that Spectre prints for a probe: a net, a source's first terminal, or a transistor's drain."""
     match probe:
         case DrainCurrent():
@@ -54,12 +54,6 @@ def _printed(probe: Probe) -> str:
             return net
         case Current(source):
             return f"v_{source}:p"
-
-
-_CARDS = CardForm(
-    _LANGUAGE, "model {name} bsim4 type={kind} {fields}", two_numbers,
-    opening=_LANGUAGE.opening, include='include "FILE" section={}',
-)  # fmt: skip
 
 
 def _library(technology: Technology) -> list[str]:
@@ -74,7 +68,7 @@ def _library(technology: Technology) -> list[str]:
 
 
 SPECTRE = Dialect(
-    "spectre", _LANGUAGE, _CARDS.format_devices, _testbench, _printed,
+    "spectre", _LANGUAGE, _testbench, _printed,
     FileNames("network.scs", "devices.scs", "testbench.scs"),  # it tells its language by the ending
     _library,
 )  # fmt: skip

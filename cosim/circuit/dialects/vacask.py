@@ -1,12 +1,17 @@
 """VACASK: nets in brackets, a control block, colons in hierarchical names."""
 
-import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from cosim.circuit.bench import Bench, Current, Dc, DrainCurrent, Op, Probe, Tolerances, Tran, Voltage
+import numpy as np
+
+from cosim.circuit.bench import Bench, Current, Dc, DrainCurrent, Op, Probe, SmallSignalBench, Tolerances, Tran, Voltage
 from cosim.circuit.deck import BRACKETS, device_sizes, format_elements, format_number
-from cosim.circuit.dialects.dialect import CardForm, Dialect, FileNames, tolerance_texts, transistor_name
+from cosim.circuit.dialects.dialect import Dialect, FileNames, tolerance_texts, transistor_name
 from cosim.circuit.elements import Circuit
+from cosim.technology.foundry import model_family
+from cosim.technology.models.bsim4 import BSIM4
+from cosim.technology.models.family import ModelFamily
 from cosim.technology.types import Technology
 
 RUN = "run"  # the analysis; its results are in a raw file of this name
@@ -31,6 +36,30 @@ def format_bench(bench: Bench) -> str:
     return "\n".join([f"// {circuit.title}", cards, netlist, *_run(bench)]) + "\n"
 
 
+POINT, SIGNALS, NOISE = "point", "signals", "noise"  # analyses of a small-signal deck, and names of their raw files
+
+
+def format_small_signals(bench: SmallSignalBench, tolerances: Tolerances) -> str:
+    """Format a small-signal bench as one self-contained deck for VACASK."""
+    circuit, drive = bench.circuit, bench.drive
+    value = format_number(float(np.asarray(drive.value)))
+    start = f" nodeset={{{_listed(bench.start)}}}" if bench.start else ""
+    values = f"values=[{', '.join(map(format_number, bench.hertz))}]"
+    noisy = bench.noisy.replace(".", ":")
+    noise = [f'analysis {NOISE} noise out="{noisy}" in="{drive.kind}_{drive.name}" {values}']
+    analyses = [
+        f"analysis {POINT} op{start}",
+        f"analysis {SIGNALS} ac {values}",
+        *(noise if noisy else []),
+    ]
+    nets = _LANGUAGE.joined(drive.a, drive.b)
+    driven = f"{drive.kind}_{drive.name} {nets} {drive.kind}source dc={value} mag=1"
+    elements = [*format_elements(circuit.elements, bench.technology, _LANGUAGE), driven]
+    lines = _top_level(elements, option_texts(tolerances, bench.technology), ["elaborate circuit", *analyses])
+    cards = VACASK.devices(bench.technology, device_sizes(circuit))
+    return "\n".join([f"// {circuit.title}", cards, *lines]) + "\n"
+
+
 def option_texts(tolerances: Tolerances, technology: Technology) -> dict[str, str]:
     """Return the options that a VACASK deck sets, VACASK's name -> value as text.
 
@@ -52,13 +81,19 @@ def _testbench(bench: Bench) -> list[str]:
 
 def _run(bench: Bench) -> list[str]:
     """Return the lines after netlist and cards: built-in devices, the top level, and the analysis for VACASK."""
-    options = option_texts(bench.tolerances, bench.technology).items()
+    family = model_family(bench.technology)
     control = (
-        f"options {' '.join(f'{name}={value}' for name, value in options)}",
-        f"save {' '.join(map(_saved, bench.probes))}",
+        f"save {' '.join(_saved(probe, family) for probe in bench.probes)}",
         "elaborate circuit",
         *_analysis(bench),
     )
+    elements = format_elements(bench.circuit.elements, bench.technology, _LANGUAGE)
+    return _top_level(elements, option_texts(bench.tolerances, bench.technology), control)
+
+
+def _top_level(elements: Iterable[str], options: Mapping[str, str], control: Iterable[str]) -> list[str]:
+    """Return the lines of a VACASK deck after its cards and subcircuits; control: statements after the options."""
+    statements = (f"options {' '.join(f'{name}={value}' for name, value in options.items())}", *control)
     return [
         'load "capacitor.osdi"',
         "model capacitor capacitor",
@@ -67,9 +102,9 @@ def _run(bench: Bench) -> list[str]:
         "model vsource vsource",
         "model isource isource",
         "ground 0",
-        *format_elements(bench.circuit.elements, bench.technology, _LANGUAGE),
+        *elements,
         "control",
-        *(f"  {line}" for statement in control for line in _LANGUAGE.fold(statement)),
+        *(f"  {line}" for statement in statements for line in _LANGUAGE.fold(statement)),
         "endc",
     ]
 
@@ -88,46 +123,40 @@ def _analysis(bench: Bench) -> list[str]:
 def _transient(bench: Bench) -> str:
     step = format_number(bench.transient.step)
     run = f"analysis {RUN} tran step={step} stop={format_number(bench.transient.end)} maxstep={step}"
-    starts = ", ".join(f'"{net.replace(".", ":")}", {format_number(value)}' for net, value in bench.preset)
-    return f'{run} icmode="op" ic={{{starts}}}' if starts else run
+    return f'{run} icmode="op" ic={{{_listed(bench.preset)}}}' if bench.preset else run
 
 
-def _saved(probe: Probe) -> str:
+def _listed(voltages: Iterable[tuple[str, float]]) -> str:
+    """Return voltages of nets as VACASK's list of them."""
+    return ", ".join(f'"{net.replace(".", ":")}", {format_number(value)}' for net, value in voltages)
+
+
+def _saved(probe: Probe, family: ModelFamily) -> str:
     match probe:
         case DrainCurrent():
-            return f"p('{transistor_name(probe).replace('.', ':')}',id)"
+            return f"p('{transistor_name(probe).replace('.', ':')}',{_drain(family)})"
         case Voltage(net):
             return f"v('{net.replace('.', ':')}')"
         case Current(source):
             return f"i(v_{source})"
 
 
-def printed(probe: Probe) -> str:
-    """Return a probe's name in VACASK's raw file: a net, a source's branch, or a transistor's drain current."""
+def _drain(family: ModelFamily) -> str:
+    return family.forms[VACASK.name].drain
+
+
+def printed(probe: Probe, family: ModelFamily = BSIM4) -> str:
+    """Return a probe's name in VACASK's raw file: a net, a source's branch, or the current of a family's transistor."""
     match probe:
         case DrainCurrent():
-            return f"{transistor_name(probe).replace('.', ':')}.id"
+            return f"{transistor_name(probe).replace('.', ':')}.{_drain(family)}"
         case Voltage(net):
             return net.replace(".", ":")
         case Current(source):
             return f"v_{source}:flow(br)"
 
 
-def _nearest_version(version: str) -> str:
-    """Return the BSIM4 version for VACASK's device card that is nearest to a card's own.
-
-    VACASK's sp_bsim4v8 knows 4.8 and its corrections; an older card runs as 4.8.0.
-    """
-    return version if re.fullmatch(r"4\.8(\.[0-3])?", version) else "4.8.0"
-
-
-# With tnoimod=1 VACASK's BSIM4 has nets of its own behind source and drain, 1e3 S from them, in every analysis; beside
-# 1e3 S the conductance of a device that is off rounds to zero. It says how thermal noise is divided, nothing else.
-_CARDS = CardForm(
-    _LANGUAGE, "model {name} sp_bsim4v8 (type={sign} {fields})", _nearest_version, 'version="{}"',
-    ('load "spice/bsim4v8.osdi"',), replaced=(("tnoimod", 0.0),), include="",
-)  # fmt: skip
 VACASK = Dialect(
-    "vacask", _LANGUAGE, _CARDS.format_devices, _testbench, printed,
+    "vacask", _LANGUAGE, _testbench, printed,
     FileNames("network.inc", "devices.inc", "testbench.sim"),
 )  # fmt: skip

@@ -2,7 +2,9 @@
 
 from cosim.circuit.bench import Bench, DrainCurrent, Probe
 from cosim.circuit.deck import SPICE, fold, format_elements, format_number
-from cosim.circuit.dialects.dialect import SPICE_CARD, CardForm, Dialect, spice_probe, tolerance_texts, transistor_name
+from cosim.circuit.dialects.dialect import Dialect, spice_probe, tolerance_texts, transistor_name
+from cosim.technology.models.bsim4 import BSIM4
+from cosim.technology.models.family import ModelFamily
 
 _RESIDUAL_AMPERE = 1e-12  # 2-norm over all nodes; Xyce's 1e-6 (op) and 1e-2 (transient) exceed every current here
 
@@ -26,17 +28,10 @@ def _testbench(bench: Bench) -> list[str]:
     ]
 
 
-def _printed(probe: Probe) -> str:
+def _printed(probe: Probe, family: ModelFamily = BSIM4) -> str:
     """Return a probe's name in Xyce; id is the lead current of the drain."""
     name = f"id({transistor_name(probe)})" if isinstance(probe, DrainCurrent) else spice_probe(probe)
     return name.replace(".", ":").upper()
 
 
-def _nearest_version(version: str) -> str:
-    """Return the nearest to a card's BSIM4 version among Xyce's three; an older card runs as 4.6.1."""
-    minor = int(version.partition(".")[2][:1] or "0")
-    return "4.8.2" if minor >= 8 else "4.7.0" if minor == 7 else "4.6.1"
-
-
-_CARDS = CardForm(SPICE, SPICE_CARD, _nearest_version)
-XYCE = Dialect("xyce", SPICE, _CARDS.format_devices, _testbench, _printed)
+XYCE = Dialect("xyce", SPICE, _testbench, _printed)
