@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, Stress, Voltage
+from cosim.circuit.bench import Bench, Current, DrainCurrent, Probe, SmallSignalBench, Stress, Voltage
 from cosim.circuit.measures import Interpolation
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Condition, Design
@@ -265,6 +265,32 @@ class Simulator(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class SmallSignals:
+    """Small signals and noise of a circuit at the frequencies of its bench.
+
+    point: net -> V at the operating point; response: net or source -> complex amplitude, V, or A from the source's
+    first net through it to its second, (frequencies,); noise: one-sided density of the noisy net's voltage, V^2/Hz,
+    (frequencies,), empty without such a net.
+    """
+
+    point: Mapping[str, float]
+    response: Mapping[Voltage | Current, NDArray[np.complex128]]
+    noise: Array
+
+
+@runtime_checkable
+class SmallSignalSimulator(Simulator, Protocol):
+    """A simulator that also computes small signals and noise."""
+
+    def small_signals(self, bench: SmallSignalBench) -> SmallSignals:
+        """Compute the small signals and the noise of a circuit.
+
+        Raises SimulationError where the simulator fails, MissingToolError where it is not installed.
+        """
+        ...
+
+
 @runtime_checkable
 class Starting(Simulator, Protocol):
     """A simulator that finds the operating point of a bench once and begins there."""
@@ -279,14 +305,9 @@ class Batched(Simulator, Protocol):
     """A simulator that runs benches side by side: one circuit, with values of sources and deviations of their own.
 
     The result of a bench does not depend on the other benches. A bench that the simulator has no model for is a Failure
-    of kind UNSUPPORTED, whose detail names what is unsupported; the simulator named `fallback` runs that bench, unless
-    it has noise of its transistors.
+    of kind UNSUPPORTED, whose detail names what is unsupported; the technology's reference simulator runs that bench,
+    unless it has noise of its transistors.
     """
-
-    @property
-    def fallback(self) -> str:
-        """Return the name of the simulator for benches that this batched simulator has no model for."""
-        ...
 
     def run_all(self, benches: Sequence[Bench], timeout: float) -> list[Waveforms | Failure]:
         """Simulate at most `lanes` benches for at most `timeout` seconds in all; they may end at different times.

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cosim.base.errors import InputError, MissingToolError
 from cosim.base.resources import install_command
+from cosim.technology.foundry import model_family
+from cosim.technology.types import Technology
 
 if TYPE_CHECKING:
     from cosim.engines.engine import Simulator
@@ -23,7 +25,7 @@ def check_numba() -> None:
     if importlib.util.find_spec("numba") is None:
         raise MissingToolError(
             "numba is missing: the engines batch and cuda need it, nothing else does. Install it "
-            f"({INSTALL_NUMBA}), or choose --engine ngspice"
+            f"({INSTALL_NUMBA}), or choose another --engine"
         )
 
 
@@ -44,16 +46,17 @@ class Entry:
     """An engine by name; `load` imports and returns it.
 
     simulator: `load` returns a Simulator, from which an engine is made, not an Engine; cells: runs any bench, also one
-    of a single cell or a sweep; inside: saves the currents of transistors; quick: has device models of its own and is
-    so fast that a verb runs all samples by default, and audits some of them in ngspice.
+    of a single cell or a sweep; quick: has device models of its own and is
+    so fast that a verb runs all samples by default, and audits some of them in the reference simulator; osdi: runs
+    devices whose models are loaded as compiled Verilog-A, such as PSP103, and not only those of SPICE simulators.
     """
 
     name: str
     load: Callable[[], Any]
     simulator: bool = True
     cells: bool = True
-    inside: bool = False
     quick: bool = False
+    osdi: bool = True
 
 
 def _behavioral() -> object:
@@ -92,10 +95,10 @@ def _cuda() -> object:
 BEHAVIORAL, NGSPICE, BATCH, CUDA = "behavioral", "ngspice", "batch", "cuda"
 ENGINES: tuple[Entry, ...] = (
     Entry(BEHAVIORAL, _behavioral, simulator=False),
-    Entry(NGSPICE, _ngspice, inside=True),
+    Entry(NGSPICE, _ngspice, osdi=False),
     Entry("vacask", _vacask),
-    Entry(BATCH, _batch, cells=False, inside=True, quick=True),
-    Entry(CUDA, _cuda, cells=False, inside=True, quick=True),
+    Entry(BATCH, _batch, cells=False, quick=True),
+    Entry(CUDA, _cuda, cells=False, quick=True),
 )
 
 
@@ -119,10 +122,29 @@ def cell_simulators() -> tuple[Entry, ...]:
     return tuple(entry for entry in simulators() if entry.cells)
 
 
-def simulator_beside(name: str) -> str:
-    """Return the name of the simulator that runs single cells for an engine: its own if it can, else ngspice."""
+def reference_simulator(technology: Technology) -> str:
+    """Return the name of the simulator that measures a technology's devices and audits the batched engine there.
+
+    The family of its device models names it: ngspice for BSIM4, VACASK for PSP103. Raises InputError where the
+    technology's library has no models that cosim knows.
+    """
+    return model_family(technology).simulator
+
+
+def check_models(name: str, technology: Technology) -> None:
+    """Raise InputError where an engine cannot run the models of a technology's devices."""
+    family = model_family(technology)
+    if family.osdi and not engine_entry(name).osdi:
+        able = [entry.name for entry in simulators() if entry.osdi]
+        raise InputError(
+            f"--engine {name} has no {family.name}, the models of {technology.name}; choose one of {', '.join(able)}"
+        )
+
+
+def simulator_beside(name: str, technology: Technology) -> str:
+    """Return the name of the simulator that runs single cells for an engine: its own if it can, else the reference."""
     entry = engine_entry(name)
-    return name if entry.simulator and entry.cells else NGSPICE
+    return name if entry.simulator and entry.cells else reference_simulator(technology)
 
 
 def simulator_named(name: str) -> "Simulator":

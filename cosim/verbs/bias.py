@@ -6,7 +6,7 @@ from cosim.base.errors import CosimError, InputError, SimulationError
 from cosim.cells.reference import reference_bench
 from cosim.compiler.design import Condition, Design
 from cosim.engines.simulation.inference import run_bench
-from cosim.engines.table import NGSPICE
+from cosim.engines.table import reference_simulator
 from cosim.technology.conditions import format_conditions, nominal
 from cosim.technology.types import Technology
 
@@ -32,7 +32,9 @@ def bias_name(design: Design, bias: Bias) -> str:
     return "bias of its tree" if design.assembly.around.feeds else f"{bias} bias"
 
 
-def applicable_biases(design: Design, technology: Technology, simulator: str = NGSPICE) -> tuple[tuple[Bias, ...], str]:
+def applicable_biases(
+    design: Design, technology: Technology, simulator: str | None = None
+) -> tuple[tuple[Bias, ...], str]:
     """Return the assumptions on bias currents that fit a circuit, and the reason why others do not fit ("" if all do).
 
     Only "constant" fits in two cases: a bias tree on the chip makes the currents, so that no pin is left to scale; or
@@ -47,7 +49,7 @@ def applicable_biases(design: Design, technology: Technology, simulator: str = N
     return get_args(Bias), ""
 
 
-def measure_reference(technology: Technology, simulator: str = NGSPICE) -> tuple[float, float]:
+def measure_reference(technology: Technology, simulator: str | None = None) -> tuple[float, float]:
     """Simulate the current reference of a technology; return (current of one output, current from the supply), A.
 
     Raises SimulationError, with the condition, when the reference does not start; InputError where the technology's
@@ -65,7 +67,7 @@ def measure_reference(technology: Technology, simulator: str = NGSPICE) -> tuple
     return current, float(waves.delivered("dd")[-1])
 
 
-def biased(design: Design, technology: Technology, bias: Bias, simulator: str = NGSPICE) -> Condition:
+def biased(design: Design, technology: Technology, bias: Bias, simulator: str | None = None) -> Condition:
     """Return the condition of a run: this technology, with bias and input currents scaled as `bias` says.
 
     constant: all currents as at the nominal point. reference: bias currents change as the output of the reference cell
@@ -84,8 +86,9 @@ def biased(design: Design, technology: Technology, bias: Bias, simulator: str = 
     return Condition(technology, factor, factor if bias == "tracking" else 1.0)
 
 
-def _reference_current(technology: Technology, simulator: str) -> float:
+def _reference_current(technology: Technology, simulator: str | None) -> float:
     """Return the current of one output of the reference cell, A, kept once measured; raises as `measure_reference`."""
+    simulator = simulator or reference_simulator(technology)
     key = repr(technology), simulator
     if key not in _measured:
         _measured[key] = measure_reference(technology, simulator)[0]

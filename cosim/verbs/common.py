@@ -28,7 +28,7 @@ from cosim.cli.help import OptionGroup
 from cosim.cli.progress import say
 from cosim.cli.types import EngineName, Integer, Number, Quantity, QuantityList, read_celsius
 from cosim.cli.verb import FILE, Declared, argument, one_of, option, switch
-from cosim.engines.table import NGSPICE, Entry, engine_entry, simulators
+from cosim.engines.table import Entry, check_models, engine_entry, reference_simulator, simulators
 
 if TYPE_CHECKING:
     from cosim.compiler.design import Condition, Design
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cosim.engines.engine import Run
     from cosim.engines.simulation.audit import Audit
     from cosim.tasks.testset import TestSet
-    from cosim.technology.types import Flicker
+    from cosim.technology.types import Flicker, Technology
     from cosim.units.placement import Circuit as Cell
     from cosim.variation.noise import NoiseSimulation
     from cosim.verbs.loading import TargetTechnology
@@ -67,7 +67,7 @@ def json_option() -> Declared:
 
 def technology_option() -> Declared:
     """Declare the option that verbs share for the technology, by its name or its file."""
-    return option("generic180, gf180mcu, sky130, or a .toml file.", None, "generic180", TECHNOLOGY_GROUP)
+    return option("generic180, gf180mcu, sg13g2, sky130, or a .toml file.", None, "generic180", TECHNOLOGY_GROUP)
 
 
 def pdk_root_option() -> Declared:
@@ -144,9 +144,16 @@ def timeout_option() -> Declared:
 AUDITED = 20  # instances, where the engine has models of its own
 
 
-def engine_option(text: str, entries: Callable[[], tuple[Entry, ...]] = simulators, default: str = NGSPICE) -> Declared:
+def engine_option(
+    text: str, entries: Callable[[], tuple[Entry, ...]] = simulators, default: str | None = None
+) -> Declared:
     """Declare --engine, the choice of a simulator.
-    text: the help text; entries: returns the simulators to choose from; default: name of one of them."""
+
+    text: the help text; entries: returns the simulators to choose from; default: name of one of them, None for the
+    reference simulator of the technology, see `chosen_engine`.
+    """
+    if default is None:
+        text = f"{text.rstrip('.')} [default: ngspice; for PSP103 vacask]."
     return option(text, EngineName(lambda: [entry.name for entry in entries()]), default)
 
 
@@ -237,6 +244,26 @@ class Running:
     sample: int | None = None  # one by its number, in place of a draw
 
 
+def target_technology(compiling: Compiling) -> "Technology":
+    """Return the technology that --technology names, without corner, temperature and supply of the options.
+
+    Raises InputError for no such technology, MissingToolError where its kit is not installed.
+    """
+    from cosim.technology.catalog import load_technology
+
+    return load_technology(compiling.technology, compiling.pdk_root)
+
+
+def chosen_engine(engine: str | None, technology: "Technology") -> str:
+    """Return the engine that a verb runs in a technology; engine: value of --engine, None if it is not given.
+
+    Raises InputError for an engine that cannot run the models of the technology's devices.
+    """
+    name = engine or reference_simulator(technology)
+    check_models(name, technology)
+    return name
+
+
 def load_design(network_file: Path, compiling: Compiling) -> "tuple[Design, Condition]":
     """Load and compile a network; return the design and the condition that the options select.
     Measures a calibration first where no kept one applies."""
@@ -251,7 +278,7 @@ def load_run(
     folder: Path,
     compiling: Compiling,
     running: Running,
-    engine: str = NGSPICE,
+    engine: str,
 ) -> "tuple[Design, TestSet, Run]":
     """Load and compile a network, and draw its test samples; return (design, samples, run).
     The run says in which folder, with which engine and in which condition the samples are simulated."""
@@ -259,6 +286,7 @@ def load_run(
     from cosim.engines.engine import Run
     from cosim.verbs.loading import draw_samples, pick_sample
 
+    check_models(engine, target_technology(compiling))
     design, condition = load_design(network_file, compiling)
     if running.sample is not None:
         test_set = pick_sample(design.network, running.data, running.sample, say)
@@ -308,16 +336,17 @@ def describe_failed(failed: int, folder: Path) -> str | None:
 
 
 def audit_option() -> Declared:
-    """Declare --audit: the number of samples of --engine batch that ngspice also runs, as a check."""
-    text = "How many samples of --engine batch run in ngspice, too, half of them the least certain; 0 for none "
+    """Declare --audit: the number of samples of --engine batch that the reference simulator also runs, as a check."""
+    text = "How many samples of --engine batch run in ngspice, too (PSP103: vacask), half the least certain; 0: none "
     return option(f"{text}[default: {AUDITED}].", Integer(AUDIT))
 
 
-def audit_count(audit: int | None, engine: str) -> int:
-    """Return the number of samples that a verb audits, that is runs in ngspice as well; 0 for engines without audit.
+def audit_count(audit: int | None, engine: str, technology: "Technology") -> int:
+    """Return the number of samples that a verb audits; 0 for engines without audit.
 
-    Raises InputError if `audit` is given for an engine that is not audited, MissingToolError if `audit` is given and
-    ngspice is missing. If ngspice is missing and `audit` is None, says so and returns 0.
+    An audited sample also runs in the reference simulator of the technology. Raises InputError if `audit` is given for
+    an engine that is not audited, MissingToolError if `audit` is given and the reference simulator is missing. If that
+    is missing and `audit` is None, says so and returns 0.
     """
     from cosim.engines.table import simulator_named
 
@@ -328,7 +357,7 @@ def audit_count(audit: int | None, engine: str) -> int:
     count = AUDITED if audit is None else audit
     try:
         if count:
-            simulator_named(NGSPICE).check()
+            simulator_named(reference_simulator(technology)).check()
     except MissingToolError as error:
         if audit is not None:
             raise

@@ -29,7 +29,7 @@ from cosim.compiler.design import Condition, Design
 from cosim.compiler.settings import CompilerSettings
 from cosim.engines.engine import DEFAULT_TIMEOUT, Run
 from cosim.engines.simulation.simulated import simulate_samples
-from cosim.engines.table import BATCH, engine_entry
+from cosim.engines.table import BATCH, check_models, engine_entry, reference_simulator
 from cosim.network.types import Network
 from cosim.results.figures import Figure
 from cosim.results.metrics import CHIP_METRICS
@@ -94,7 +94,7 @@ class TrainedNetwork(_PageResult):
 
         place: foundry kit, condition and unit devices; settings: of the compiler. Raises InputError for a technology or
         condition that does not exist, MappingError where the network cannot be built, MissingToolError where a
-        calibration must be measured and ngspice is missing.
+        calibration must be measured and the technology's reference simulator is missing.
         """
         place = replace(place, technology=technology)
         return Compiled(*compile_at(self.network, self.origin, place, settings, _say), Timing(t_step=settings.t_step))
@@ -132,17 +132,19 @@ class Compiled(_PageResult):
         return TransistorCircuit(SimulatedCircuit(self.design, self.condition, self.timing, timeout))
 
     def compare(
-        self, data: Samples = None, samples: int | None = 20, *, engine: str = "ngspice", seed: int = 0, jobs: int = 2
+        self, data: Samples = None, samples: int | None = 20, *, engine: str | None = None, seed: int = 0, jobs: int = 2
     ) -> "ComparisonResult":
         """Simulate test samples; compare the results with those of the software and of the behavioral equations.
 
         data: the test set as a file or folder, or as arrays with the names of a file's: {"x_test": x, "y_test": y};
-        samples: how many are drawn with `seed`, None for all; engine: the simulator. Raises InputError for data that do
-        not fit the network, SimulationError when every simulation failed, MissingToolError when the simulator is not
-        installed.
+        samples: how many are drawn with `seed`, None for all; engine: the simulator, None for the reference simulator
+        of the technology. Raises InputError for data that do not fit the network or an engine without the technology's
+        models, SimulationError when every simulation failed, MissingToolError when the simulator is not installed.
         """
         JOBS.check("jobs", jobs)
         test_set = self._samples(data, samples, seed)
+        engine = engine or reference_simulator(self.design.technology)
+        check_models(engine, self.design.technology)
         run = Run(jobs=jobs, timing=self.timing, engine=engine, condition=self.condition)
         outcomes = simulate_samples(self.design, test_set, run)
         comparison = compare_engines(self.design, test_set, outcomes, run)
@@ -174,6 +176,7 @@ class Compiled(_PageResult):
         if variation not in get_args(Kind):
             raise InputError(f"variation must be one of {', '.join(get_args(Kind))}, not {variation!r}; choose one")
         plan, technology = VariationPlan(variation, seed, chips), self.condition.technology
+        check_models(engine, technology)
         check_coefficients(technology, plan)
         check_environment(technology, plan)
         test_set = self._samples(data, samples, seed)

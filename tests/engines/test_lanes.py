@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from cosim.technology.conditions import at
 from cosim.variation.draws import VariationPlan
 from cosim.verbs.montecarlo.chip_study import read_summary
 from cosim.verbs.montecarlo.chips import ChipRecord
-from cosim.verbs.montecarlo.command import _transistor_engine
+from cosim.verbs.montecarlo.command import MonteCarloOptions, _transistor_engine
 from cosim.verbs.montecarlo.page import write_report
 from cosim.verbs.montecarlo.store import pack_certainty, unpack_certainty
 from cosim.verbs.montecarlo.trial import Trial, run_chip
@@ -53,7 +54,7 @@ def offer(monkeypatch):
     """An entry in the table, like that of the batch engine."""
 
     def add(simulator):
-        entry = table.Entry("fourway", lambda: simulator, cells=False, inside=True, quick=True)
+        entry = table.Entry("fourway", lambda: simulator, cells=False, quick=True)
         monkeypatch.setattr(table, "ENGINES", (*(one for one in table.ENGINES if one.name != "fourway"), entry))
 
     return add
@@ -199,11 +200,12 @@ def test_an_audit_is_of_engines_with_models_of_their_own(offer, verb, tmp_path):
 
 
 def test_the_engine_for_transistors(monkeypatch, capsys):
-    """Batch where it is installed; otherwise ngspice, and why."""
+    """Batch where it is installed; otherwise the technology's reference simulator, and why."""
+    options = MonteCarloOptions(network_file=Path("model.pt"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    assert _transistor_engine("behavioral") == "batch"
+    assert _transistor_engine(options) == "batch"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert _transistor_engine("behavioral") == "ngspice"
+    assert _transistor_engine(options) == "ngspice"
     assert "in ngspice: numba is missing" in capsys.readouterr().err
 
 
@@ -222,7 +224,7 @@ def test_an_audit_of_all_conditions(make_network, technology, calibration, tmp_p
             outcomes = [replace(one, states=1 - one.states) for one in outcomes]
         runs.append(AuditableRun(design, test_set, outcomes, run))
     found, seen = audit_conditions(runs, 6, say_nothing), [audit_samples(ran, 3, say_nothing) for ran in runs]
-    assert merge(seen) == found and [one.passed for one in seen] == [True, False]
+    assert merge(seen, technology) == found and [one.passed for one in seen] == [True, False]
     assert not found.passed and found.instances == 6 and found.wrong == seen[1].bits == 11 * 3
     assert [one.limit for one in seen] == pytest.approx([2e-3 * design.i_unit, 1e-3 * design.i_unit])
     assert found.agreement == pytest.approx(0.5)

@@ -20,9 +20,9 @@ from cosim.cells.benches import (
 )
 from cosim.cells.blocks import BLOCKS
 from cosim.cells.schmitt import STATE_LEVEL
-from cosim.circuit.bench import PRECISE, Bench, Current, Tolerances, Tran, Voltage
+from cosim.circuit.bench import PRECISE, Bench, Current, SmallSignalBench, Tolerances, Tran, Voltage
 from cosim.circuit.dialects.vacask import RUN, VACASK, format_bench, printed
-from cosim.circuit.elements import Mos
+from cosim.circuit.elements import Circuit, Mos, Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Failure, FailureKind, Inference, Run, Waveforms
@@ -111,6 +111,37 @@ def test_the_mirrors_of_a_kit(name, current):
     assert isinstance(ours, Waveforms) and isinstance(theirs, Waveforms)
     for source in ("n", "p", "push"):  # reltol, abstol
         np.testing.assert_allclose(theirs.through(source), ours.through(source), rtol=1e-5, atol=PRECISE.abstol)
+
+
+@needs_vacask
+@pytest.mark.ngspice
+@pytest.mark.parametrize("polarity", ["n", "p"])
+def test_small_signals_and_noise(technology, polarity):
+    """A diode at 1 nA: its voltage, impedance and noise; then the current of a source at its gate.
+
+    An operating point is within reltol, 1e-4, of 1.8 V: 0.18 mV over n U_T, some 36 mV, are 0.5 % of a conductance,
+    whose square is in the noise.
+    """
+    ends, rail = (("0", "d"), "0") if polarity == "n" else (("d", "0"), "dd")
+    diode = (Mos("x", "d", "d", rail, rail, polarity, 1e-6, 5e-6), Source("rail", "v", "dd", "0", 1.8))
+    driven = SmallSignalBench(
+        Circuit("diode", (), diode), technology, Source("test", "i", *ends, 1e-9), (1.0, 1e3, 1e6), "d", (("d", 0.9),)
+    )
+    apart = (replace(diode[0], gate="g"), diode[1], Source("end", "v", "d", "0", 0.9))
+    gate = Source("g", "v", "g", "0", 0.6 if polarity == "n" else 1.1)
+    sensed = SmallSignalBench(Circuit("gate", (), apart), technology, gate, (1e6,))
+    ours, theirs = ([simulator_named(name).small_signals(one) for one in (driven, sensed)] for name in NAMES)
+    for one, other in zip(ours, theirs, strict=True):
+        assert other.point == pytest.approx(one.point, rel=0, abs=1.8e-4)
+        for probe in (Voltage("d"), Current("rail"), *([Current("g")] if one is ours[1] else [])):
+            scale = np.abs(one.response[probe]).max()
+            np.testing.assert_allclose(other.response[probe], one.response[probe], rtol=0, atol=5e-3 * scale)
+    np.testing.assert_allclose(theirs[0].noise, ours[0].noise, rtol=1e-2)
+    assert ours[0].noise.shape == (3,) and ours[1].noise.size == theirs[1].noise.size == 0
+    # A diode in weak inversion has 2 q I; at 1 nA this one is at the edge of moderate inversion, 10 % less (p), and
+    # flicker, of 10 to 20 times 2 q I at 1 Hz, adds 2 % at 1 kHz.
+    admittance = 1 / np.abs(theirs[0].response[Voltage("d")][1])
+    assert theirs[0].noise[1] * admittance**2 == pytest.approx(2 * 1.602e-19 * 1e-9, rel=0.12, abs=0)
 
 
 def test_a_precise_bench_without_convergence_runs_at_the_default_tolerances(monkeypatch, technology, calibration):

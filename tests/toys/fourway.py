@@ -14,7 +14,6 @@ class Fourway:
     name: str = "fourway"
     grace: float = 1.0
     lanes: int = 4
-    fallback: str = "ngspice"
     strange: tuple[int, ...] = ()
     false: tuple[int, ...] = ()
     ngspice: Ngspice = field(default_factory=Ngspice)

@@ -40,7 +40,7 @@ from cosim.engines.batch.device_tables import (
     three_terminal_current,
 )
 from cosim.engines.engine import DEFAULT_TIMEOUT, Failure, Simulator, Waveforms
-from cosim.engines.table import NGSPICE, simulator_named
+from cosim.engines.table import reference_simulator, simulator_named
 from cosim.technology.foundry import Size, device_cards
 from cosim.technology.types import Technology
 
@@ -112,8 +112,9 @@ def device_tables(
     that cannot be written. Raises InputError when the technology's library lacks a device or a size, SimulationError
     when the simulator fails on one, MissingToolError when a table must be measured and the simulator is missing.
     """
-    setup = MeasurementSetup(technology, simulator_named(NGSPICE))
-    version = f"{NGSPICE}-{setup.simulator.describe(technology).version}"
+    measuring = reference_simulator(technology)
+    setup = MeasurementSetup(technology, simulator_named(measuring))
+    version = f"{measuring}-{setup.simulator.describe(technology).version}"
     found: dict[DeviceKind, DeviceTable] = {}
     for kind in dict.fromkeys(kinds):
         provenance = _provenance(technology, kind, version)

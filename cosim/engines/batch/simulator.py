@@ -44,7 +44,7 @@ from cosim.engines.batch.sweep import as_transient, of_analysis
 from cosim.engines.batch.transient import advance_transient
 from cosim.engines.batch.transient_noise import add_noise_sources, advance_noisy_transient, begin_noise, noise_state
 from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
-from cosim.engines.table import NGSPICE, check_numba, simulator_named
+from cosim.engines.table import check_numba, reference_simulator, simulator_named
 from cosim.technology.types import Technology
 from cosim.variation.draws import Chip
 
@@ -234,7 +234,6 @@ class BatchSimulator:
     name: str = "batch"
     grace: float = 0.0
     lanes: int = 8 * LANES
-    fallback: str = NGSPICE
     runner: TransientRunner = run_transients
     installed: Callable[[], None] = check_numba
     interpolation: Interpolation = SMOOTH
@@ -310,9 +309,10 @@ class BatchSimulator:
         Raises MissingToolError as `check` does.
         """
         self.check()
-        reference = simulator_named(self.fallback).describe(technology)
+        name = reference_simulator(technology)
+        reference = simulator_named(name).describe(technology)
         options = {name: f"{value:g}" for name, value in ACCURACY.items()}
-        return Description(f"{REVISION}, tables {FORMAT} of {self.fallback} {reference.version}", options)
+        return Description(f"{REVISION}, tables {FORMAT} of {name} {reference.version}", options)
 
 
 def _deck(bench: Bench) -> str:

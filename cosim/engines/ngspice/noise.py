@@ -13,20 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.base.errors import SimulationError
-from cosim.circuit.bench import Tolerances, started
+from cosim.circuit.bench import SMALL_SIGNAL, Current, SmallSignalBench, Voltage, started
 from cosim.circuit.deck import format_number
-from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_options
+from cosim.circuit.dialects.ngspice import format_bench, format_deck, format_options, format_point
 from cosim.circuit.elements import Circuit, Element, Mos, Source
 from cosim.circuit.waveforms import Timing
 from cosim.compiler.design import Design
-from cosim.engines.engine import Failure, Vectors
+from cosim.engines.engine import Failure, SmallSignals, Vectors
 from cosim.engines.ngspice.process import run_analyses, run_deck
 from cosim.engines.ngspice.simulator import resting_point
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.technology.types import Technology
 
 Array = NDArray[np.float64]
-_TOLERANCES = Tolerances(gmin=1e-14)  # tighter ones end in no operating point where self-cascodes carry picoamperes
 _STIMULUS = "vstimulus stimulus 0 dc 0 ac 1\nrstimulus stimulus 0 1e3\n"  # `.noise` wants an input; it drives nothing
 _BAND = f"dec 10 {format_number(1.0)} {format_number(1e7)}"  # frequencies: ten in a decade, from and to Hz
 BEFORE = 0.005  # of a frame, before the last stage closes
@@ -55,11 +54,35 @@ def analyse(circuit: Circuit, technology: Technology, lines: Sequence[str], anal
     SimulationError where ngspice fails, MissingToolError without libngspice.
     """
     more = "".join(f"{line}\n" for line in lines)
-    deck = format_deck(circuit, technology, format_options(_TOLERANCES, technology), more, "all")
+    deck = format_deck(circuit, technology, format_options(SMALL_SIGNAL, technology), more, "all")
     found = run_analyses(deck, analyses)
     if isinstance(found, Failure):
         raise SimulationError(f"{circuit.title}: {found}")
     return found
+
+
+def small_signals(bench: SmallSignalBench) -> SmallSignals:
+    """Compute in ngspice the small signals of a circuit, and the noise of a net. Raises the errors of `analyse`.
+
+    ngspice's noise analysis wants to know which source is the input; the density at the net does not depend on it.
+    """
+    drive = bench.drive
+    lines = [
+        f"{drive.kind}{drive.name} {drive.a} {drive.b} dc {format_number(float(np.asarray(drive.value)))} ac 1",
+        *format_point(bench.start),
+    ]
+    noise = [f"noise v({bench.noisy}) {drive.kind}{drive.name}"] if bench.noisy else []
+    asked = [f"{what} lin 1 {format_number(f)} {format_number(f)}" for f in bench.hertz for what in ("ac", *noise)]
+    point, *found = analyse(bench.circuit, bench.technology, lines, ["op", *asked])
+    signals = found[:: len(noise) + 1]
+    response: dict[Voltage | Current, NDArray[np.complex128]] = {}
+    for name in signals[0].keys() - {"frequency"}:
+        probe = Current(name[1:].removesuffix("#branch")) if name.endswith("#branch") else Voltage(name)
+        response[probe] = np.array([complex(one[name][0]) for one in signals])
+    densities = [float(one["onoise_spectrum"][0]) ** 2 for one in found[1::2]] if noise else []
+    return SmallSignals(
+        {name: float(values[0]) for name, values in point.items() if "#" not in name}, response, np.array(densities)
+    )
 
 
 def net_noise(

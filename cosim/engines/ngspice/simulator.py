@@ -13,9 +13,9 @@ from functools import lru_cache
 from math import inf
 
 from cosim.base.errors import MissingToolError
-from cosim.circuit.bench import Bench, Tolerances, relaxed, resting, started
+from cosim.circuit.bench import Bench, SmallSignalBench, Tolerances, relaxed, resting, started
 from cosim.circuit.dialects.ngspice import format_bench, format_options
-from cosim.engines.engine import Description, Failure, FailureKind, Waveforms
+from cosim.engines.engine import Description, Failure, FailureKind, SmallSignals, Waveforms
 from cosim.engines.ngspice.library import effective_options, find_ngspice_library, ngspice_version
 from cosim.engines.ngspice.process import run_bench, run_deck
 from cosim.technology.types import Technology
@@ -49,6 +49,12 @@ class Ngspice:
         Raises MissingToolError without libngspice.
         """
         return run_from_rest(bench, timeout) if bench.from_rest else run_bench(bench, timeout)
+
+    def small_signals(self, bench: SmallSignalBench) -> SmallSignals:
+        """Compute small signals and noise in ngspice. Raises SimulationError or MissingToolError."""
+        from cosim.engines.ngspice.noise import small_signals
+
+        return small_signals(bench)
 
     def check(self) -> None:
         """Raise MissingToolError where libngspice is not installed."""

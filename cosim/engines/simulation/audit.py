@@ -25,9 +25,10 @@ from cosim.engines.engine import Failure, Inference, Outcome, Progress, Run
 from cosim.engines.simulation.inference import run_inferences
 from cosim.engines.simulation.read import ReadPlan
 from cosim.engines.simulation.simulated import measured_samples, planned_samples
-from cosim.engines.table import NGSPICE
+from cosim.engines.table import reference_simulator
 from cosim.network.ir.states import differ, tolerances
 from cosim.tasks.testset import TestSet
+from cosim.technology.types import Technology
 
 TIE = 2e-3  # of the unit current: 0.1 mV at a gate changes a subthreshold current by so much
 HOVERING = 0.1  # of V_DD
@@ -42,16 +43,16 @@ _COUNTS = ("instances", "failed", "bits", "ties", "turned", "behind", "wrong")
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of an audit: samples of an engine's run compared with ngspice.
+    """The result of an audit: samples of an engine's run compared with the technology's reference simulator.
 
-    instances: samples, each on its chip; failed: samples that ngspice could not run; reason: why the first of these
+    instances: samples, each on its chip; failed: samples that it could not run; reason: why the first of these
     failed, empty for none.
     bits: states of the others. ties: states whose margin is under `limit`, ampere, or whose net is within 0.1 of the
     supply of its threshold when it is read; either value is right. turned: ties that differ. behind: states that are
     not compared, because a tie of their sample turned, in their frame or earlier. wrong: other states that differ.
     agreement: share of compared states that are equal. worst: largest margin of a wrong state, ampere, None where none
     is known. passed: agreement is at least 0.999, and something was compared or nothing was to be audited, because
-    ngspice ran every sample itself.
+    it ran every sample itself.
     """
 
     simulator: str
@@ -114,7 +115,7 @@ def audit_places(ran: AuditableRun, places: NDArray[np.int64], progress: Progres
     """Audit an engine's samples at these places: run them in ngspice and count the states that differ."""
     design, run, chosen = ran.design, ran.run, ran.test_set.select(places)
     benches, plans = planned_samples(design, chosen, run)
-    others = run_inferences(list(benches), list(plans), reference_run(run), progress)
+    others = run_inferences(list(benches), list(plans), reference_run(run, design.technology), progress)
     return judge(design, [ran.outcomes[int(place)] for place in places], others, run.standing(design))
 
 
@@ -128,32 +129,33 @@ def audit_conditions(runs: Sequence[AuditableRun], count: int, progress: Progres
         if own.size:
             found.append(audit_places(ran, own, lambda done, total: None))
             progress(sum(one.instances for one in found), len(places))
-    return merge(found)
+    return merge(found, runs[0].design.technology)
 
 
-def merge(audits: Sequence[Audit]) -> Audit:
-    """Merge several audits of engine runs into one; its limit is the largest of theirs."""
+def merge(audits: Sequence[Audit], technology: Technology) -> Audit:
+    """Merge several audits of engine runs in a technology into one; its limit is the largest of theirs."""
     counts = Counter[str]()
     for one in audits:
         counts.update({name: getattr(one, name) for name in _COUNTS})
     worst = max((one.worst for one in audits if one.worst is not None), default=None)
     reason = next((one.reason for one in audits if one.reason), "")
-    return _concluded(counts, max((one.limit for one in audits), default=0.0), worst, reason)
+    simulator = reference_simulator(technology)
+    return _concluded(simulator, counts, max((one.limit for one in audits), default=0.0), worst, reason)
 
 
-def _concluded(counts: Mapping[str, int], limit: float, worst: float | None, reason: str) -> Audit:
+def _concluded(simulator: str, counts: Mapping[str, int], limit: float, worst: float | None, reason: str) -> Audit:
     compared = counts["bits"] - counts["ties"] - counts["behind"]
     agreement = 1.0 - counts["wrong"] / compared if compared else float(not counts["instances"])
     numbers = {name: counts[name] for name in _COUNTS}
     passed = agreement >= LEAST
     return Audit(
-        NGSPICE, **numbers, limit=limit, agreement=agreement, worst=worst, passed=passed, reason=reason
+        simulator, **numbers, limit=limit, agreement=agreement, worst=worst, passed=passed, reason=reason
     )  # fmt: skip
 
 
-def reference_run(run: Run) -> Run:
-    """Return the settings with which an engine's benches are run in ngspice for an audit."""
-    return Run(run.folder, max(run.jobs, 1), run.timeout, engine=NGSPICE)
+def reference_run(run: Run, technology: Technology) -> Run:
+    """Return the settings of an audit: an engine's benches run in the technology's reference simulator."""
+    return Run(run.folder, max(run.jobs, 1), run.timeout, engine=reference_simulator(technology))
 
 
 def tie_limit(design: Design, condition: Condition | None = None) -> float:
@@ -196,7 +198,8 @@ def judge(
     known = np.concatenate([*margins, np.empty(0)])
     known = known[np.isfinite(known)]
     reason = next((str(one) for one in others if isinstance(one, Failure)), "")
-    return _concluded(counts, limit, float(known.max()) if known.size else None, reason)
+    simulator = reference_simulator(design.technology)
+    return _concluded(simulator, counts, limit, float(known.max()) if known.size else None, reason)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ from cosim.engines.engine import (
 )
 from cosim.engines.simulation.read import ReadPlan, find_stop, read_inference
 from cosim.engines.simulation.workers import WorkerPool, run_tasks
-from cosim.engines.table import NGSPICE, simulator_named
+from cosim.engines.table import reference_simulator, simulator_named
+from cosim.technology.types import Technology
 
 Array = NDArray[np.float64]
 TILE_STEPS = 320_000  # of the longest kind, of all benches of a tile: 6,400 frames, 0.2 MB each of a large network
@@ -55,7 +56,7 @@ def run_benches(
     """
     found = run_alone(simulator, benches, timeout)
     beyond = {k: why for k, one in enumerate(found) if (why := beyond_it(one)) and not _has_device_noise(benches[k])}
-    other = fallback_of(simulator) if beyond else None
+    other = fallback_of(simulator, benches[0].technology) if beyond else None
     if other is None:
         return [(one, "") for one in found]
     return [
@@ -81,26 +82,28 @@ def _has_device_noise(bench: Bench) -> bool:
     return bench.noise is not None and bench.noise.slopes is not None
 
 
-def fallback_of(simulator: Simulator) -> Simulator | None:
-    """Return the simulator for benches that this simulator has no model for.
+def fallback_of(simulator: Simulator, technology: Technology) -> Simulator | None:
+    """Return the simulator for benches of a technology that this simulator has no model for.
 
-    It is None where the simulator has no fallback, or the fallback is not installed.
+    It is the technology's reference simulator, None where that is not installed, or for one that has no such benches.
     """
     if not isinstance(simulator, Batched):
         return None
     try:
-        other = simulator_named(simulator.fallback)
+        other = simulator_named(reference_simulator(technology))
         other.check()
     except MissingToolError:
         return None
     return other
 
 
-def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
+def run_bench(bench: Bench, what: str, simulator: str | None = None) -> Waveforms:
     """Simulate a bench in the simulator of a name and return its waveforms.
 
-    Raises SimulationError that begins with `what` where it fails, MissingToolError without the simulator.
+    simulator: None for the reference simulator of the bench's technology. Raises SimulationError that begins with
+    `what` where it fails, MissingToolError without the simulator.
     """
+    simulator = simulator or reference_simulator(bench.technology)
     ((found, _),) = run_benches(simulator_named(simulator), [bench], DEFAULT_TIMEOUT)
     if isinstance(found, Failure):
         raise SimulationError(f"{what}: {found}")
@@ -108,9 +111,13 @@ def run_bench(bench: Bench, what: str, simulator: str = NGSPICE) -> Waveforms:
 
 
 def run_inference(
-    bench: Bench, plan: ReadPlan, simulator: str = "ngspice", timeout: float = DEFAULT_TIMEOUT
+    bench: Bench, plan: ReadPlan, simulator: str | None = None, timeout: float = DEFAULT_TIMEOUT
 ) -> Outcome:
-    """Simulate the bench of one inference in this process and read what the plan asks for."""
+    """Simulate the bench of one inference in this process and read what the plan asks for.
+
+    simulator: its name, None for the reference simulator of the bench's technology.
+    """
+    simulator = simulator or reference_simulator(bench.technology)
     return infer_tile(simulator_named(simulator), BenchGroup((0,), (bench,), (plan,)), timeout)[0]
 
 
@@ -203,7 +210,7 @@ def run_inferences(
         progress(sum(1 for _ in done), len(benches))
     lost = {index: why for index, one in outcomes.items() if (why := beyond_it(one))}
     beyond = {index: why for index, why in lost.items() if not _has_device_noise(benches[index])}
-    if beyond and (other := fallback_of(simulator)) is not None:
+    if beyond and (other := fallback_of(simulator, benches[0].technology)) is not None:
         beyond = {index: f"{other.name}: {why}" for index, why in beyond.items()}
         tiles, begun = _tiles(list(beyond), benches, plans, run, other), len(benches) - len(beyond)
         for done, (tile, results) in enumerate(_run_pool(tiles, run, other), 1):

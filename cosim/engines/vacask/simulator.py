@@ -13,19 +13,46 @@ import re
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.circuit.bench import PRECISE, Bench, Dc, DrainCurrent, Op, Probe, Tolerances
-from cosim.circuit.dialects.vacask import RUN, SWEPT, format_bench, option_texts, printed
-from cosim.engines.engine import Description, Failure, FailureKind, Vectors, Waveforms
+from cosim.base.errors import SimulationError
+from cosim.circuit.bench import (
+    PRECISE,
+    SMALL_SIGNAL,
+    Bench,
+    Current,
+    Dc,
+    DrainCurrent,
+    Op,
+    Probe,
+    SmallSignalBench,
+    Tolerances,
+    Voltage,
+)
+from cosim.circuit.dialects.vacask import (
+    NOISE,
+    POINT,
+    RUN,
+    SIGNALS,
+    SWEPT,
+    format_bench,
+    format_small_signals,
+    option_texts,
+    printed,
+)
+from cosim.engines.engine import DEFAULT_TIMEOUT, Description, Failure, FailureKind, SmallSignals, Vectors, Waveforms
 from cosim.engines.processor import wait_within
 from cosim.engines.vacask.program import find_vacask, vacask_version
+from cosim.technology.foundry import model_family
 from cosim.technology.types import Technology
 
+_THROUGH = ":flow(br)"  # what the name of a source's current ends with
 _DECK, _SETTINGS = "deck.sim", "settings.toml"
 _NEWS = re.compile(r"error|abort|fail|nan|not found|unexpected|unknown|many|few|singular|converge", re.IGNORECASE)
 _PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -61,8 +88,27 @@ class Vacask:
                 axis = vectors[SWEPT]
             case _:
                 axis = vectors["time"]
-        parallel = _in_parallel(bench)
-        return Waveforms(axis, {one: parallel.get(one, 1) * vectors[printed(one)] for one in bench.probes})
+        parallel, family = _in_parallel(bench), model_family(bench.technology)
+        return Waveforms(axis, {one: parallel.get(one, 1) * vectors[printed(one, family)] for one in bench.probes})
+
+    def small_signals(self, bench: SmallSignalBench) -> SmallSignals:
+        """Compute small signals and noise in VACASK. Raises SimulationError or MissingToolError."""
+        files = (POINT, SIGNALS, *([NOISE] if bench.noisy else []))
+        found = run_analyses(format_small_signals(bench, SMALL_SIGNAL), DEFAULT_TIMEOUT, files)
+        if isinstance(found, Failure):
+            raise SimulationError(f"{bench.circuit.title}: {found}")
+        point, signals, *noise = found
+        response: dict[Voltage | Current, NDArray[np.complex128]] = {}
+        for name, values in signals.items():
+            if name.endswith(_THROUGH):
+                response[Current(name[2:].removesuffix(_THROUGH))] = values.astype(np.complex128)
+            elif name != "frequency":
+                response[Voltage(name.replace(":", "."))] = values.astype(np.complex128)
+        return SmallSignals(
+            {name.replace(":", "."): float(values[0].real) for name, values in point.items() if "(" not in name},
+            response,
+            noise[0]["onoise"] if noise else np.empty(0),
+        )
 
     def check(self) -> None:
         """Raise MissingToolError where VACASK is not installed."""
@@ -81,9 +127,18 @@ def _in_parallel(bench: Bench) -> dict[Probe, int]:
 
 
 def run_deck(deck: str, timeout: float) -> Vectors | Failure:
-    """Run a deck in VACASK for at most `timeout` seconds of processor time and return its vectors by VACASK's names.
+    """Run a deck with one analysis in VACASK and return its vectors by VACASK's names.
 
-    Raises MissingToolError without VACASK.
+    timeout: seconds of processor time. Raises MissingToolError without VACASK.
+    """
+    found = run_analyses(deck, timeout, (RUN,))
+    return found if isinstance(found, Failure) else found[0]
+
+
+def run_analyses(deck: str, timeout: float, names: Sequence[str]) -> list[Mapping[str, NDArray[Any]]] | Failure:
+    """Run a deck in VACASK for at most `timeout` seconds of processor time, and return the vectors of its analyses.
+
+    names: of the analyses; the vectors have VACASK's names. Raises MissingToolError without VACASK.
     """
     program = str(find_vacask())
     with tempfile.TemporaryDirectory(prefix="cosim-") as name:
@@ -99,19 +154,20 @@ def run_deck(deck: str, timeout: float) -> Vectors | Failure:
             said = wait_within(process, timeout)
         except subprocess.TimeoutExpired:
             return Failure(FailureKind.TIMEOUT, f"after {timeout:g} s of processor time", deck)
-        raw = folder / f"{RUN}.raw"
-        if process.returncode == 0 and "aborted" not in said and raw.is_file():
-            return read_raw(raw.read_bytes())
+        results = [folder / f"{name}.raw" for name in names]
+        if process.returncode == 0 and "aborted" not in said and all(raw.is_file() for raw in results):
+            return [read_raw(raw.read_bytes()) for raw in results]
     return Failure(_kind(process.returncode), _news(said) or f"exit status {process.returncode}", deck)
 
 
-def read_raw(content: bytes) -> dict[str, NDArray[np.float64]]:
-    """Return the real vectors, by name, in the content of VACASK's binary raw file."""
+def read_raw(content: bytes) -> dict[str, NDArray[Any]]:
+    """Return the vectors, real or complex, by name, in the content of a binary raw file of VACASK or ngspice."""
     head, _, body = content.partition(b"Binary:\n")
     lines = head.decode("ascii").splitlines()
     count = int(next(line for line in lines if line.startswith("No. Points:")).split(":")[1])
     names = [line.split()[1] for line in lines[lines.index("Variables:") + 1 :]]
-    values = np.frombuffer(body, dtype="<f8", count=count * len(names)).reshape(count, len(names))
+    kind = "<c16" if "Flags: complex" in lines else "<f8"
+    values = np.frombuffer(body, dtype=kind, count=count * len(names)).reshape(count, len(names))
     return {name: values[:, column].copy() for column, name in enumerate(names)}
 
 

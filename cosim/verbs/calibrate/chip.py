@@ -9,7 +9,7 @@ from cosim.circuit.bench import Bench
 from cosim.circuit.elements import Mos
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.inference import run_bench
-from cosim.engines.table import NGSPICE, simulator_named
+from cosim.engines.table import reference_simulator, simulator_named
 from cosim.technology.calibration import CHIP_FILE, ChipFit
 from cosim.technology.types import Technology
 from cosim.verbs.calibrate.find import Progress
@@ -28,11 +28,12 @@ def find_chip(technology: Technology, progress: Progress = lambda text: None) ->
     """
 
     def measure() -> ChipFit:
-        simulator_named(NGSPICE).check()
+        simulator_named(reference_simulator(technology)).check()
         progress(f"measuring converter, bias tree and clock generator of {technology.name}")
         return measure_chip(technology)
 
-    lacking = f"no figures of the chip's blocks in {technology.name} fit this version, and new ones need ngspice"
+    missing = reference_simulator(technology)
+    lacking = f"no figures of the chip's blocks in {technology.name} fit this version, and new ones need {missing}"
     name = f"{technology.name}.chip.json"
     return CHIP_FILE.find(name, chip_fingerprint(technology), measure, lacking, progress)
 

@@ -11,7 +11,12 @@ from cosim.cli.types import Integer
 from cosim.cli.verb import FILE, Result, option, verb
 from cosim.engines.table import cell_simulators
 from cosim.technology.scale import DEFAULT_UNITS, MAX_UNITS
-from cosim.verbs.common import engine_option, pdk_root_option, technology_option
+from cosim.verbs.common import (
+    chosen_engine,
+    engine_option,
+    pdk_root_option,
+    technology_option,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +26,7 @@ class CalibrateOptions:
     technology: str = technology_option()
     pdk_root: Path | None = pdk_root_option()
     units: int = option("Unit devices per 1.0.", Integer(Bounds(1, MAX_UNITS)), DEFAULT_UNITS)
-    engine: str = engine_option("Simulator of the transistors.", cell_simulators)
+    engine: str | None = engine_option("Simulator of the transistors.", cell_simulators)
     output: Path | None = option("File [default: the cache that compile reads].", FILE, flags=("-o", "--output"))
 
 
@@ -43,7 +48,7 @@ def run(options: CalibrateOptions, session: VerbSession) -> Result:
         check_writable(path)
     else:
         check_replaceable({output: is_calibration, settings_beside(output): is_settings})
-    calibration = calibrate(process, units, say, options.engine)
+    calibration = calibrate(process, units, say, chosen_engine(options.engine, process))
     write_calibration(path, calibration)
     if output is not None:
         session.keep_settings(output)

@@ -1,34 +1,37 @@
-"""The decision node of a clocked 9T cell, measured in ngspice: small signals, currents of M6, and the clock's edge.
+"""The decision node of a clocked 9T cell, measured once: small signals, currents of M6, and the clock's edge.
 
-Small signals are measured while the cell tracks and while it decides, M6 at the latch voltages at which it carries two
-currents. Of the clock's edge, the points at which gates turn, and the step of the hold node by the sample gate.
+Small signals are measured while the cell tracks and while it decides; of M6 the two latch voltages at which its current
+exceeds that at 0 V by 3 and by 300 pA. Of the clock's edge, the points at which gates turn, and the step of the hold
+node by the sample gate.
 """
 
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cosim.base.errors import SimulationError
 from cosim.cells.benches import bias_lines, clocked_bench, supply_of
 from cosim.cells.bias import bias_diode
 from cosim.cells.clocked import CLOCKED, LATCH_NODE, clocked_schmitt
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
 from cosim.cells.schmitt import DECISION_NODE
-from cosim.circuit.bench import Voltage
-from cosim.circuit.deck import format_number
-from cosim.circuit.elements import GROUND, Circuit, Instance, Source
+from cosim.circuit.bench import SMALL_SIGNAL, Analysis, Bench, Current, Dc, Op, Probe, SmallSignalBench, Voltage
+from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Resistor, Source
 from cosim.circuit.waveforms import DECIDE, Timing
-from cosim.engines.engine import Failure, Vectors
-from cosim.engines.ngspice.noise import analyse
-from cosim.engines.table import NGSPICE, simulator_named
+from cosim.engines.engine import SmallSignals, SmallSignalSimulator
+from cosim.engines.simulation.inference import run_bench
+from cosim.engines.table import reference_simulator, simulator_named
 from cosim.technology.noise import DECISION_CURRENTS, DecisionNode
 from cosim.technology.types import Technology
 
 _V0, _LATCH, _HOLD, _LOOP = (f"xcell.{net}" for net in (DECISION_NODE, LATCH_NODE, "hold", "fb"))
+_TEST = Current("test")
+_OHM = 1e6
+Array = NDArray[np.float64]
 _AT = 0.25  # of V_DD, about where the decision node stands at a threshold
 _UNITS = 8  # of the output diode, which hangs on none of these nets
 _ONE, _LARGE = 1e-9, 1e-7  # A; of the threshold, and a width that does not limit M6
-_SLOW, _DECIDING, _FAST = 10.0, 3e3, 1e5  # Hz, below and above the poles of the nets in question, at 1 nA
+_SLOW, _DECIDING, _FAST = 10.0, 3e3, 1e5  # Hz: below the poles of the nets in question at 1 nA, between, above
 _BELOW = 0.4  # V, under the supply, of the feedback's line where it conducts
 _SWITCHED = (3e-12, 3e-10)  # A, of M6
 _STEPS, _APART = 200, 1e-3  # of the sweep of a clock's edge; V across the sample gate
@@ -38,18 +41,17 @@ _EXCESS = 0.9  # of the threshold: a candidate that leaves the cell off
 def measure_decision(technology: Technology, slope: float) -> DecisionNode:
     """Measure the decision node of a technology's clocked cell; slope: I / (g_m U_T) of the cell's transistor M1.
 
-    Raises SimulationError where ngspice fails, MissingToolError if ngspice is missing.
+    Raises SimulationError where the technology's reference simulator fails, MissingToolError if it is missing.
     """
     found = [_small(technology, current, high=True) for current in DECISION_CURRENTS]
     at_one = DECISION_CURRENTS.index(_ONE)
     tracking, frozen = found[at_one], _small(technology, _ONE, high=False)
     joined = _farad(frozen, _DECIDING)
-    kick = float(np.real(frozen[_HOLD][0]))
+    kick = float(frozen.response[Voltage(_HOLD)][0].real)
     farad = _farad(tracking, _SLOW)
     return DecisionNode(
         outputs=tuple(
-            float(-np.real(one["vtest#branch"][0])) / current
-            for one, current in zip(found, DECISION_CURRENTS, strict=True)
+            float(-one.response[_TEST][0].real) / current for one, current in zip(found, DECISION_CURRENTS, strict=True)
         ),
         tracking=farad,
         joined=joined,
@@ -62,71 +64,74 @@ def measure_decision(technology: Technology, slope: float) -> DecisionNode:
     )
 
 
-def _circuit(technology: Technology, current: float, width: float, clocks: tuple[float, float] | None) -> Circuit:
+def _circuit(technology: Technology, current: float, width: float, more: tuple[Element, ...]) -> Circuit:
     """Return a clocked cell with its candidate, its bias lines and its supply.
 
-    clocks: voltages of clk and clkb, V; None where the caller adds sources for both.
+    more: elements at its clocks and its inner nets.
     """
     pins = {"thresh": current, "width": width, "gain": current}
-    gates = zip(("clk", "clkb"), clocks or (), strict=False)
     elements = (
         supply_of(technology),
         Source("in", "i", "cand", GROUND, current),
         Instance("cand", ("cand", "vdd"), CANDIDATE),
         *bias_lines(pins),
-        *(Source(net, "v", net, GROUND, volt) for net, volt in gates),
         Source("resetb", "v", "resetb", GROUND, technology.supply),
         Instance("cell", ("cand", *pins, "out", "clk", "clkb", "resetb", "vdd"), CLOCKED),
     )
     blocks = candidate_diode(technology), bias_diode(technology), clocked_schmitt(technology, _UNITS)
-    return Circuit("decision node", blocks, elements).flat()
+    flat = Circuit("decision node", blocks, elements).flat()
+    return replace(flat, elements=(*flat.elements, *more))
 
 
-def _volt(name: str, net: str, volt: float, more: str = "") -> str:
-    return f"v{name} {net} 0 dc {format_number(volt)}{more}"
+def _volt(name: str, net: str, volt: float) -> Source:
+    return Source(name, "v", net, GROUND, volt)
 
 
-def _simulate(
-    technology: Technology,
-    lines: list[str],
-    analysis: str,
-    *,
-    current: float = _ONE,
-    width: float = 0.0,
-    high: bool = True,
-) -> Vectors:
-    """Simulate a clocked cell with constant clocks; lines: further lines of the deck.
-    analysis: line of ngspice; current: of candidate, threshold and level, A; width: bias current of the width, A; high:
-    whether clk is high."""
-    clocks = (technology.supply, 0.0) if high else (0.0, technology.supply)
-    (found,) = analyse(_circuit(technology, current, width, clocks), technology, lines, [analysis])
-    return found
+def _clocks(technology: Technology, *, high: bool) -> tuple[Source, Source]:
+    """Return the sources of constant clocks; high: whether clk is high."""
+    supply = technology.supply
+    return _volt("clk", "clk", supply if high else 0.0), _volt("clkb", "clkb", 0.0 if high else supply)
 
 
-def _small(technology: Technology, current: float, *, high: bool) -> Vectors:
-    """Simulate the small signals of a cell with 1 V ac on its decision node; high: whether clk is high.
+def _small(technology: Technology, current: float, *, high: bool) -> SmallSignals:
+    """Compute the small signals of a cell that 1 V ac drives at its decision node; high: whether clk is high.
 
     With clk high the latch is floating; with clk low the hold node is floating.
     """
     hertz = _SLOW * current / _ONE if high else _DECIDING
-    floats = f"rlatch {_LATCH} 0 1e15" if high else f"rhold {_HOLD} cand 1e12"
-    lines = [_volt("test", _V0, _AT * technology.supply, " ac 1"), floats]
-    return _simulate(technology, lines, _single(hertz), current=current, high=high)
+    floats = Resistor("latch", _LATCH, GROUND, 1e15) if high else Resistor("hold", _HOLD, "cand", 1e12)
+    more = (floats, *_clocks(technology, high=high))
+    return _signals(technology, current, more, _volt("test", _V0, _AT * technology.supply), hertz)
 
 
-def _single(hertz: float) -> str:
-    return f"ac lin 1 {format_number(hertz)} {format_number(hertz)}"
+def _signals(
+    technology: Technology, current: float, more: tuple[Element, ...], drive: Source, hertz: float
+) -> SmallSignals:
+    """Compute small signals of a cell at one frequency; more: elements beside it."""
+    simulator = simulator_named(reference_simulator(technology))
+    assert isinstance(simulator, SmallSignalSimulator)
+    circuit = _circuit(technology, current, 0.0, more)
+    return simulator.small_signals(SmallSignalBench(circuit, technology, drive, (hertz,)))
 
 
-def _farad(found: Vectors, hertz: float) -> float:
-    return float(-np.imag(found["vtest#branch"][0])) / (2 * np.pi * hertz)
+def _farad(found: SmallSignals, hertz: float) -> float:
+    return float(-found.response[_TEST][0].imag) / (2 * np.pi * hertz)
 
 
 def _loop(technology: Technology) -> float:
     """Measure the capacitance of a cell's feedback line while the line conducts, F."""
     supply = technology.supply
-    lines = [_volt("test", _LOOP, supply - _BELOW, " ac 1"), _volt("l", _LATCH, 0.0), _volt("d", _V0, _AT * supply)]
-    return _farad(_simulate(technology, lines, _single(_FAST)), _FAST)
+    more = (*_clocks(technology, high=True), _volt("l", _LATCH, 0.0), _volt("d", _V0, _AT * supply))
+    return _farad(_signals(technology, _ONE, more, _volt("test", _LOOP, supply - _BELOW), _FAST), _FAST)
+
+
+def _run(
+    technology: Technology, more: tuple[Element, ...], analysis: Analysis, probe: Probe, width: float = 0.0
+) -> Array:
+    """Simulate a clocked cell; return the values of a probe. more: elements beside it; width: bias of the width, A."""
+    circuit = _circuit(technology, _ONE, width, more)
+    found = run_bench(Bench(circuit, technology, analysis, (probe,), SMALL_SIGNAL), circuit.title)
+    return found.probes[probe]
 
 
 def _switched(technology: Technology) -> tuple[tuple[float, float], ...]:
@@ -135,27 +140,32 @@ def _switched(technology: Technology) -> tuple[tuple[float, float], ...]:
     The extra currents are those of _SWITCHED. The bias current of the width is so large that it does not limit M6.
     """
     supply = technology.supply
-    lines = [_volt("l", _LATCH, 0.0), _volt("test", _LOOP, supply - _BELOW), _volt("d", _V0, _AT * supply)]
-    sweep = f"dc vl 0 {format_number(supply / 2)} {format_number(supply / 2 / _STEPS)}"
-    drawn = -_simulate(technology, lines, sweep, width=_LARGE)["vtest#branch"]
-    volts, more = np.linspace(0.0, supply / 2, len(drawn)), np.maximum(drawn - drawn[0], 1e-15)
-    return tuple((float(np.interp(np.log(ampere), np.log(more), volts)), ampere) for ampere in _SWITCHED)
+    more = _volt("l", _LATCH, 0.0), _volt("test", _LOOP, supply - _BELOW), _volt("d", _V0, _AT * supply)
+    sweep = Dc("v", "l", 0.0, supply / 2, supply / 2 / _STEPS)
+    drawn = -_run(technology, (*more, *_clocks(technology, high=True)), sweep, _TEST, _LARGE)
+    volts, extra = np.linspace(0.0, supply / 2, len(drawn)), np.maximum(drawn - drawn[0], 1e-15)
+    return tuple((float(np.interp(np.log(ampere), np.log(extra), volts)), ampere) for ampere in _SWITCHED)
 
 
 def _candidate(technology: Technology) -> float:
     """Measure the voltage of a cell's candidate node at a current of 1 nA, V."""
-    lines = [_volt("d", _V0, _AT * technology.supply), f"rlatch {_LATCH} 0 1e15"]
-    return float(np.real(_simulate(technology, lines, "op")["cand"][0]))
+    more = (_volt("d", _V0, _AT * technology.supply), Resistor("latch", _LATCH, GROUND, 1e15))
+    return float(_run(technology, (*more, *_clocks(technology, high=True)), Op(), Voltage("cand"))[0])
 
 
-def _edge(technology: Technology, lines: list[str], source: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Measure the current through a voltage source while the clocks turn, A, at _STEPS equal steps of the clock's edge.
-    lines: of the deck, with the source; source: its name."""
-    supply = technology.supply
-    clocks = [_volt("edge", "clkb", 0.0), f"vtop top 0 dc {format_number(supply)}", "eclk clk 0 top clkb 1"]
-    sweep = f"dc vedge 0 {format_number(supply)} {format_number(supply / _STEPS)}"
-    (found,) = analyse(_circuit(technology, _ONE, 0.0, None), technology, [*clocks, *lines], [sweep])
-    return np.abs(found[f"v{source}#branch"])
+def _edge(technology: Technology, more: tuple[Element, ...], source: str) -> Array:
+    """Sweep the voltages of both clocks from one level to the other; return the current through a voltage source, A.
+
+    The sweep has _STEPS equal steps. more: elements beside the cell, with the source; source: its name. One current
+    makes both clocks' voltages, in a resistor to ground and in one to the supply, so that they turn together.
+    """
+    full = technology.supply / _OHM
+    clocks = (
+        Source("edge", "i", "clk", "clkb", 0.0),
+        Resistor("clk", "vdd", "clk", _OHM),
+        Resistor("clkb", "clkb", GROUND, _OHM),
+    )
+    return np.abs(_run(technology, (*clocks, *more), Dc("i", "edge", 0.0, full, full / _STEPS), Current(source)))
 
 
 def _slew(technology: Technology) -> float:
@@ -169,8 +179,8 @@ def _joins(technology: Technology, latch: float) -> float:
 
     From this point the gate could charge the latch as fast as the gate's own voltage rises. latch: capacitance, F.
     """
-    lines = [_volt("d", _V0, _AT * technology.supply), _volt("l", _LATCH, 0.0)]
-    enough = _edge(technology, lines, "l") > latch * _slew(technology)
+    more = _volt("d", _V0, _AT * technology.supply), _volt("l", _LATCH, 0.0)
+    enough = _edge(technology, more, "l") > latch * _slew(technology)
     return float(np.argmax(enough)) / _STEPS
 
 
@@ -178,14 +188,14 @@ def _freezes(technology: Technology, candidate: float, slope: float) -> float:
     """Find the point of the clock's edge, 0 to 1, at which the hold node stops following the candidate.
     The rate at which the sample gate charges the hold capacitor, g / C, is then below the rate d ln g / dt at which its
     conductance g falls."""
-    lines = [
+    more = (
         _volt("c", "cand", candidate + _APART),
         _volt("h", _HOLD, candidate),
         _volt("d", _V0, _AT * technology.supply),
-    ]
-    conductance = _edge(technology, lines, "h") / _APART
-    enough = technology.hold_capacitance * _slew(technology) / (slope * technology.thermal_voltage)
-    return float(np.argmax(conductance < enough)) / _STEPS
+    )
+    conductance = _edge(technology, more, "h") / _APART
+    least = technology.hold_capacitance * _slew(technology) / (slope * technology.thermal_voltage)
+    return float(np.argmax(conductance < least)) / _STEPS
 
 
 def _pedestal(technology: Technology, kick: float) -> float:
@@ -196,9 +206,7 @@ def _pedestal(technology: Technology, kick: float) -> float:
     timing = Timing()
     candidates = np.full(2, _EXCESS * _ONE)
     bench = clocked_bench(technology, _UNITS, (_ONE, 0.3 * _ONE, _ONE), candidates, timing)
-    found = simulator_named(NGSPICE).run(replace(bench, probes=(Voltage(_HOLD), Voltage(_V0))), 600.0)
-    if isinstance(found, Failure):
-        raise SimulationError(f"{bench.circuit.title}: {found}")
+    found = run_bench(replace(bench, probes=(Voltage(_HOLD), Voltage(_V0))), bench.circuit.title)
     close = timing.closes(2)[0]
     moments = timing.moments(2, close, close + DECIDE / 2)[-2:]
     hold, node = (np.interp(moments, found.time, found.voltage(net)) for net in (_HOLD, _V0))

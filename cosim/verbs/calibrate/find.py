@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from cosim.base.resources import models_path
+from cosim.engines.table import reference_simulator
 from cosim.technology.calibration import CALIBRATION_FILE, Calibration
 from cosim.technology.types import Technology
 from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
@@ -34,12 +35,13 @@ def find_calibration(technology: Technology, units: int, progress: Progress = la
     """Return the calibration that fits a technology's devices, sizes and cells: shipped, cached, or newly measured.
 
     A new one is cached; if the cache cannot be written, `progress` is told and the calibration is used only this once.
-    Raises MissingToolError when a calibration must be measured and ngspice is missing.
+    Raises MissingToolError when a calibration must be measured and the technology's reference simulator is missing.
     """
     return CALIBRATION_FILE.find(
         cached_name(technology.name, units),
         calibration_fingerprint(technology, units),
         lambda: calibrate(technology, units, progress),
-        f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs ngspice",
+        f"no calibration of {technology.name} with {units} unit devices fits this version, and a new one needs "
+        f"{reference_simulator(technology)}",
         progress,
     )

@@ -27,7 +27,7 @@ from cosim.circuit.bench import Bench
 from cosim.circuit.deck import device_sizes
 from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import Timing
-from cosim.engines.table import NGSPICE, simulator_named
+from cosim.engines.table import reference_simulator, simulator_named
 from cosim.technology.foundry import ModelCard, device_cards
 from cosim.technology.types import Technology
 from cosim.units.counter import KEEP
@@ -144,11 +144,12 @@ def circuits_fingerprint(technology: Technology, circuits: Collection[Circuit], 
     return checksum(json.dumps(content, sort_keys=True).encode())
 
 
-def simulator_version(technology: Technology, simulator: str = NGSPICE) -> str:
+def simulator_version(technology: Technology, simulator: str | None = None) -> str:
     """Return name and version of an installed simulator, such as "ngspice-42", as kept with what it measured.
 
-    Raises MissingToolError if the simulator is missing.
+    simulator: its name, None for the technology's reference simulator. Raises MissingToolError if it is missing.
     """
+    simulator = simulator or reference_simulator(technology)
     return f"{simulator}-{simulator_named(simulator).describe(technology).version}"
 
 

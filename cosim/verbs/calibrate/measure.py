@@ -24,7 +24,7 @@ from cosim.circuit.elements import Circuit
 from cosim.circuit.waveforms import Timing
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.inference import run_bench
-from cosim.engines.table import NGSPICE
+from cosim.engines.table import reference_simulator
 from cosim.technology.calibration import Calibration, MirrorFit, Own, SchmittFit
 from cosim.technology.types import Technology
 from cosim.units.comparator import DECISION_FIT
@@ -47,13 +47,15 @@ Progress = Callable[[str], None]
 
 
 def calibrate(
-    technology: Technology, units: int, progress: Progress = lambda text: None, simulator: str = NGSPICE
+    technology: Technology, units: int, progress: Progress = lambda text: None, simulator: str | None = None
 ) -> Calibration:
     """Measure mirrors, the 9T cell and the other cells of a technology; return their calibration.
 
-    units: unit devices of a weight of 1; progress: called with a line about each step. Raises SimulationError when the
-    simulator fails on a testbench, MissingToolError if the simulator is missing.
+    units: unit devices of a weight of 1; progress: called with a line about each step; simulator: its name, None for
+    the technology's reference simulator. Raises SimulationError when the simulator fails on a testbench,
+    MissingToolError if it is missing.
     """
+    simulator = simulator or reference_simulator(technology)
     version = simulator_version(technology, simulator)
     v_node, mirror = _measure_mirror(technology, units, simulator, progress)
     trim = mirror.trim
@@ -85,7 +87,9 @@ def calibrate(
     return replace(found, own=_own(found, technology, simulator, progress))
 
 
-def _measure_mirror(technology: Technology, units: int, simulator: str, progress: Progress) -> tuple[float, MirrorFit]:
+def _measure_mirror(
+    technology: Technology, units: int, simulator: str | None, progress: Progress
+) -> tuple[float, MirrorFit]:
     """Measure the mirrors; return (voltage of a candidate node at 1 nA, V below the supply, fit of the gains)."""
     v_node, relu_above = 0.5, 0.0
     for _ in range(2):
@@ -119,7 +123,7 @@ def _own(found: Calibration, technology: Technology, simulator: str, progress: P
     return own | {name: measure(technology, found, simulator) for name, measure in fit_measurements().items()}
 
 
-def _sunk(technology: Technology, stretch: float, current: float, v_node: float, simulator: str) -> float:
+def _sunk(technology: Technology, stretch: float, current: float, v_node: float, simulator: str | None) -> float:
     """Measure the current of a sink over the current of its bias diode, the length of which is `stretch` times nominal.
 
     Raises SimulationError where this ratio is not positive.
@@ -133,7 +137,7 @@ def _sunk(technology: Technology, stretch: float, current: float, v_node: float,
     return gain
 
 
-def _diode_slopes(technology: Technology, v_node: float, simulator: str) -> tuple[float, float]:
+def _diode_slopes(technology: Technology, v_node: float, simulator: str | None) -> tuple[float, float]:
     """Measure d ln gain / d ln length of a bias diode that is made shorter, and of one that is made longer.
     Both are means over POINTS.stretch_currents."""
     steps = technology.sizing.cell_n.l / technology.grid
@@ -149,7 +153,7 @@ def _diode_slopes(technology: Technology, v_node: float, simulator: str) -> tupl
 
 
 def _drain_slopes(
-    technology: Technology, units: int, trim: float, v_node: float, simulator: str
+    technology: Technology, units: int, trim: float, v_node: float, simulator: str | None
 ) -> tuple[float, float]:
     """Measure d ln I / dV of a pulling and of a pushing weight at 1 nA, by a central difference around v_node."""
     near, far = (
@@ -160,7 +164,7 @@ def _drain_slopes(
     return float(-pull), float(push)
 
 
-def _node_swing(technology: Technology, units: int, simulator: str) -> float:
+def _node_swing(technology: Technology, units: int, simulator: str | None) -> float:
     """Measure a candidate diode's voltage per e-fold of current, V, between the two POINTS.swing_currents."""
     drops = [
         technology.supply - _run(mirror_bench(technology, units, 1.0, i, 0.5), simulator).voltage("cand")[-1]
@@ -169,7 +173,7 @@ def _node_swing(technology: Technology, units: int, simulator: str) -> float:
     return float((drops[1] - drops[0]) / np.log(POINTS.swing_currents[1] / POINTS.swing_currents[0]))
 
 
-def _find_trim(technology: Technology, units: int, v_node: float, simulator: str) -> float:
+def _find_trim(technology: Technology, units: int, v_node: float, simulator: str | None) -> float:
     """Find the trim, which divides the length of gate line n's diode, at which line n has the gain of line p.
 
     Gains are averages over POINTS.trim_currents; the trimmed length is on the layout grid. Solved by a secant of ln
@@ -216,7 +220,7 @@ def measure_schmitt(
     v_node: float,
     i_peak: float | None = None,
     vary: Callable[[Circuit], Circuit] = lambda circuit: circuit,
-    simulator: str = NGSPICE,
+    simulator: str | None = None,
 ) -> tuple[float, float, float]:
     """Measure upper threshold, lower threshold and level of one 9T cell, A, with one slow ramp up and down.
 
@@ -240,7 +244,7 @@ def measure_schmitt(
 
 
 def _measure_schmitt(
-    technology: Technology, units: int, v_node: float, mirror: MirrorFit, simulator: str, progress: Progress
+    technology: Technology, units: int, v_node: float, mirror: MirrorFit, simulator: str | None, progress: Progress
 ) -> SchmittFit:
     grid = [(rise, rise * fraction) for rise, fraction in itertools.product(POINTS.rises, POINTS.width_fractions)]
     measured = []
@@ -268,7 +272,7 @@ def _measure_schmitt(
 
 
 def _measure_shifts(
-    technology: Technology, units: int, static: SchmittFit, simulator: str
+    technology: Technology, units: int, static: SchmittFit, simulator: str | None
 ) -> dict[str, tuple[float, ...]]:
     """Measure by how much candidates must pass the static thresholds of a clocked cell to flip it within a frame.
     Returns set_shift and reset_shift, each (constant in nA, slope) of a straight line over the threshold."""
@@ -289,7 +293,7 @@ def measure_frame_shift(
     units: int,
     bias: Pins,
     thresholds: tuple[float, float],
-    simulator: str = NGSPICE,
+    simulator: str | None = None,
     *,
     sets: bool,
 ) -> float:
@@ -323,7 +327,7 @@ def measure_frame_shift(
 
 
 def _usable_currents(
-    technology: Technology, units: int, trim: float, v_node: float, simulator: str
+    technology: Technology, units: int, trim: float, v_node: float, simulator: str | None
 ) -> tuple[float, float]:
     """Find the smallest and the largest usable current of a mirror, A.
 
@@ -341,7 +345,7 @@ def _usable_currents(
 
 
 def _gains(
-    technology: Technology, units: int, trim: float, current: float, v_node: float, simulator: str
+    technology: Technology, units: int, trim: float, current: float, v_node: float, simulator: str | None
 ) -> tuple[float, ...]:
     gains = tuple(value / current for value in _currents(technology, units, trim, current, v_node, simulator))
     if not all(math.isfinite(gain) and gain > 0 for gain in gains):
@@ -353,12 +357,12 @@ def _gains(
 
 
 def _currents(
-    technology: Technology, units: int, trim: float, current: float, v_node: float, simulator: str
+    technology: Technology, units: int, trim: float, current: float, v_node: float, simulator: str | None
 ) -> tuple[float, ...]:
     """Measure the currents of a signal's mirrors, A: (weight +1, weight -1, line n)."""
     waves = _run(mirror_bench(technology, units, trim, current, v_node), simulator)
     return tuple(abs(float(waves.through(source)[-1])) for source in ("n", "p", "push"))
 
 
-def _run(bench: Bench, simulator: str) -> Waveforms:
+def _run(bench: Bench, simulator: str | None) -> Waveforms:
     return run_bench(bench, BENCH, simulator)

@@ -30,7 +30,6 @@ from cosim.cells.window import COMPARED
 from cosim.circuit.waveforms import LAST_CLOSE, Timing
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.inference import run_bench
-from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import ComparatorFit, DpiFit, Own
 from cosim.technology.types import Technology
 from cosim.units.counter import KEEP
@@ -60,7 +59,7 @@ def find_crossings(time: Array, values: Array, level: float) -> list[float]:
     return found
 
 
-def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> ComparatorFit:
+def fit_comparator(technology: Technology, simulator: str | None, *, upper: bool) -> ComparatorFit:
     """Measure a quantiser's upper or lower comparator: its threshold over the bias current, at several currents."""
     currents = POINTS.comparator_currents
     ratios = tuple(measure_comparator(technology, current, simulator, upper=upper) / current for current in currents)
@@ -68,7 +67,7 @@ def fit_comparator(technology: Technology, simulator: str, *, upper: bool) -> Co
 
 
 def measure_comparator(
-    technology: Technology, i_thresh: float, simulator: str = NGSPICE, *, upper: bool = True
+    technology: Technology, i_thresh: float, simulator: str | None = None, *, upper: bool = True
 ) -> float:
     """Measure the candidate, A, at which a quantiser's driver is halfway between two levels at the end of a pulse.
 
@@ -81,7 +80,7 @@ def measure_comparator(
     return float(np.mean([_decision(technology, i_thresh, side, simulator, upper=upper) for side in sides]))
 
 
-def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str, *, upper: bool) -> float:
+def _decision(technology: Technology, i_thresh: float, prepare: float, simulator: str | None, *, upper: bool) -> float:
     """Find the candidate, A, at which a comparator's decision changes if every frame before has `prepare`, A."""
     currents = ladder_currents(1e-9)
     base = currents.i_reset
@@ -111,14 +110,14 @@ def _crossing(i_thresh: float, prepare: float, excess: Callable[[Array], Array])
     )
 
 
-def fit_decision(technology: Technology, simulator: str) -> Own:
+def fit_decision(technology: Technology, simulator: str | None) -> Own:
     """Measure the candidates at which a counter's decision changes, as the fields of its `ComparatorFit`."""
     currents = POINTS.comparator_currents
     ratios = tuple(measure_decision(technology, current, simulator) / current for current in currents)
     return {"currents": currents, "ratios": ratios}
 
 
-def measure_decision(technology: Technology, i_thresh: float, simulator: str = NGSPICE) -> float:
+def measure_decision(technology: Technology, i_thresh: float, simulator: str | None = None) -> float:
     """Measure the candidate, A, at which a counter's latch may catch either decision when the pulse begins.
 
     It is the mean for coming from below and from above. Raises SimulationError where no candidate changes the decision.
@@ -133,7 +132,7 @@ def measure_decision(technology: Technology, i_thresh: float, simulator: str = N
     return float(np.mean([_crossing(i_thresh, side * i_thresh, excess) for side in (0.5, 1.5)]))
 
 
-def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -> DpiFit:
+def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str | None) -> DpiFit:
     """Measure a DPI: the ratio I_g / I_tau for a gain of 1, and rise and fall times; v_node: V below the supply."""
     ratios = tuple(_dpi_ratio(technology, units, alpha, v_node, simulator) for alpha in POINTS.dpi_alphas)
     fit = DpiFit(TAU_SHARE, POINTS.dpi_alphas, ratios, 1.0, 1.0)
@@ -141,7 +140,7 @@ def fit_dpi(technology: Technology, units: int, v_node: float, simulator: str) -
     return replace(fit, rise=rise, fall=fall)
 
 
-def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float, simulator: str) -> float:
+def _dpi_ratio(technology: Technology, units: int, alpha: float, v_node: float, simulator: str | None) -> float:
     """Find the ratio I_g / I_tau at which a DPI's output equals its input alpha, by the secant method."""
     i_tau = TAU_SHARE * alpha
 
@@ -162,7 +161,7 @@ def measure_dpi_output(
     units: int,
     currents: tuple[float, float, float],
     v_node: float,
-    simulator: str = NGSPICE,
+    simulator: str | None = None,
 ) -> float:
     """Measure the settled output of a DPI, A; currents: (I_in, I_tau, I_g), A."""
     waves = run_bench(dpi_bench(technology, units, DpiDrive(*currents, 1e-15, 1e-4, 5), v_node), BENCH, simulator)
@@ -175,7 +174,7 @@ def measure_dpi_times(
     fit: DpiFit,
     step: tuple[float, float],
     v_node: float,
-    simulator: str = NGSPICE,
+    simulator: str | None = None,
 ) -> tuple[float, float]:
     """Measure a DPI's rise time (to 1 - 1/e) and fall time (to 1/e), each over the time by the ideal equation.
 
@@ -202,7 +201,7 @@ def measure_dpi_times(
     return up / (tau * up_ideal), down / (tau * down_ideal)
 
 
-def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
+def fit_tau_cell(technology: Technology, units: int, simulator: str | None) -> Own:
     """Measure a tau-cell; return the fields of `cosim.units.mingru.TauFit`."""
     nominal = technology.pfet.slope_factor * technology.thermal_voltage
     charge = gate_charge(_UNIT, units, GATED_SHARE * Timing().t_step)
@@ -220,14 +219,14 @@ def fit_tau_cell(technology: Technology, units: int, simulator: str) -> Own:
     }  # fmt: skip
 
 
-def measure_gains(technology: Technology, units: int, cell: Cell, candidates: Array, simulator: str) -> Array:
+def measure_gains(technology: Technology, units: int, cell: Cell, candidates: Array, simulator: str | None) -> Array:
     """Measure a tau-cell's settled state over its candidate, (candidates,); cell: (capacitance, trim)."""
     drives = np.repeat(candidates, 2)
     states = _states(technology, units, cell, (drives, np.full(len(drives), _OPEN)), simulator)
     return states[1::2] / candidates
 
 
-def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, simulator: str) -> Array:
+def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, simulator: str | None) -> Array:
     """Measure a tau-cell's rate in one frame over gate current / 1 nA, (gates,); means over steps up and down.
 
     The rate is -ln(1 - z), z being the share of a step of the candidate that the state follows in one frame.
@@ -243,7 +242,7 @@ def measure_rates(technology: Technology, units: int, cell: Cell, gates: Array, 
     return np.asarray(-np.log(1 - z).mean(axis=1) / (gates / _UNIT), dtype=np.float64)
 
 
-def measure_leak(technology: Technology, units: int, cell: tuple[float, float, float], simulator: str) -> float:
+def measure_leak(technology: Technology, units: int, cell: tuple[float, float, float], simulator: str | None) -> float:
     """Measure the leakage onto a tau-cell's capacitor while the gate is closed, A, from the decay of a state of 1 nA.
 
     cell: (capacitance, trim, n U_T).
@@ -256,7 +255,9 @@ def measure_leak(technology: Technology, units: int, cell: tuple[float, float, f
     return float(capacitance * swing * np.log(early / late) / ((_HELD[1] - _HELD[0]) * _HOLD))
 
 
-def _states(technology: Technology, units: int, cell: Cell, currents: tuple[Array, Array], simulator: str) -> Array:
+def _states(
+    technology: Technology, units: int, cell: Cell, currents: tuple[Array, Array], simulator: str | None
+) -> Array:
     """Simulate a tau-cell; return the state's current in every frame, (frames,), A.
     currents: (candidate, gate), each (frames,), A."""
     waves = run_bench(tau_cell_bench(technology, units, TauDrive(*cell, *currents, LATE_PULSE)), "tau-cell", simulator)
@@ -267,7 +268,7 @@ def _current(waves: Waveforms, moments: Array | float) -> Array:
     return np.asarray(np.interp(moments, waves.time, np.abs(waves.drain(STATE_DIODE))), dtype=np.float64)
 
 
-def fit_level(technology: Technology, units: int, simulator: str) -> Own:
+def fit_level(technology: Technology, units: int, simulator: str | None) -> Own:
     """Measure the fields of a register's `LevelFit`; each shift is the mean of coming from far below and far above."""
     shifts = [
         float(np.mean([measure_turn(technology, units, i_turn, far, simulator) for far in (0.0, 2.0)]))
@@ -276,7 +277,7 @@ def fit_level(technology: Technology, units: int, simulator: str) -> Own:
     return {"turns": POINTS.level_turns, "shifts": tuple(shifts)}
 
 
-def measure_turn(technology: Technology, units: int, i_turn: float, far: float, simulator: str) -> float:
+def measure_turn(technology: Technology, units: int, i_turn: float, far: float, simulator: str | None) -> float:
     """Measure by how much a register's value must exceed `i_turn` to turn a level on, A.
 
     The frame before each tried value has the value far * i_turn. Searches in coarse steps, then between two of them.
@@ -298,7 +299,9 @@ def measure_turn(technology: Technology, units: int, i_turn: float, far: float, 
     return float(below + above) / 2
 
 
-def _written(technology: Technology, units: int, i_turn: float, values: Array, simulator: str) -> NDArray[np.bool_]:
+def _written(
+    technology: Technology, units: int, i_turn: float, values: Array, simulator: str | None
+) -> NDArray[np.bool_]:
     """Tell for each value but the last whether it turned the level on, read half a frame after it was written.
 
     values: one for each frame, A.

@@ -1,18 +1,20 @@
-"""Noise of a technology's transistors, measured in ngspice once.
+"""Noise of a technology's transistors, measured in its reference simulator once.
 
-Each device that carries a current is measured as a diode: its slope and capacitances by `.ac`, its noise by `.noise`.
-The density of the noise current is that of the voltage, V^2/Hz, times |Y|^2, where Y is the diode's admittance by
-`.ac`. The thermal part is read below the diode's own pole, flicker at 10 mHz and 1 Hz.
+Each device that carries a current is measured as a diode: its slope and capacitances by small signals, its noise by a
+noise analysis. The density of the noise current is that of the voltage, V^2/Hz, times |Y|^2, where Y is the diode's
+admittance. The thermal part is read below the diode's own pole, flicker at 10 mHz and 1 Hz.
 """
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosim.cells.transistor import TransistorDesign, transistor
-from cosim.circuit.deck import format_number
+from cosim.circuit.bench import Current, SmallSignalBench, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Source
-from cosim.engines.engine import Vectors
-from cosim.engines.ngspice.noise import analyse
+from cosim.engines.engine import SmallSignals, SmallSignalSimulator
+from cosim.engines.table import reference_simulator, simulator_named
 from cosim.technology.noise import KINDS, NOISE_FILE, DeviceNoise, NoiseFit
 from cosim.technology.types import HOLD_CAPACITANCE, Technology
 from cosim.verbs.calibrate.decision import measure_decision
@@ -26,16 +28,21 @@ CURRENTS = (5e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 3e-9, 1e-8)  # A, of one un
 _AT = 1e-9  # A, where capacitances are taken
 _SLOW, _ONE, _FAST = 1e-2, 1.0, 1e6  # Hz
 _BELOW = 0.1  # of a diode's own pole, where its thermal noise is read: above it other parasitics show
-_STEPS, _SEEN = 8, 0.05  # of the separation of both parts; flicker that small has no exponent of its own
+_STEPS, _SEEN = (
+    8,
+    0.05,
+)  # of the separation; below this share of the thermal part the exponent stays as it was
 
 
 def find_noise(technology: Technology, progress: Progress = lambda text: None) -> NoiseFit:
     """Return the noise figures that fit a technology's device cards and sizes: shipped, kept, or newly measured.
 
-    New ones are kept. Raises MissingToolError when they must be measured and ngspice is missing, InputError when the
-    library lacks a size.
+    New ones are kept. Raises MissingToolError when they must be measured and the reference simulator is missing,
+    InputError when the library lacks a size.
     """
-    lacking = f"no noise figures of {technology.name} fit this version, and new ones need ngspice"
+    lacking = (
+        f"no noise figures of {technology.name} fit this version, and new ones need {reference_simulator(technology)}"
+    )
     name = f"{technology.name}.{'flicker.' if technology.flicker == 'worst' else ''}noise.json"
     fingerprint = noise_fingerprint(technology)
     return NOISE_FILE.find(name, fingerprint, lambda: measure_noise(technology, progress), lacking, progress)
@@ -75,7 +82,7 @@ def _measure(technology: Technology, kind: str) -> DeviceNoise:
     slopes, parts = list[float](), list[tuple[float, float, float]]()
     for current in reversed(CURRENTS):  # each begins where the one before it was
         fast = _BELOW * current / (technology.thermal_voltage * 2 * np.pi * diode)
-        point, conductance, densities = _diode(technology, kind, _drive(kind, technology, current, point), fast)
+        point, conductance, densities = _diode(technology, kind, current, point, fast)
         slopes.insert(0, current / conductance / technology.thermal_voltage)
         parts.insert(0, _parts(densities / (2 * _CHARGE * current), fast))
     thermal, flicker, exponents = zip(*parts, strict=True)
@@ -107,62 +114,51 @@ def _circuit(technology: Technology, kind: str, drain: str = "d", gate: str = "d
     return Circuit(f"{kind} of {technology.name}", (), (*devices, *((supply,) if polarity == "p" else ())))
 
 
-def _drive(kind: str, technology: Technology, current: float, start: Point) -> list[str]:
-    """Return lines of a deck: a current source with `ac 1` into a diode, and first guesses of voltages.
-    start: net -> first guess, V."""
-    ends = "vdd d" if kind.endswith("_n") else "d 0"
-    return [
-        *_rail(kind, technology),
-        f"itest {ends} dc {format_number(current)} ac 1",
-        *(f".nodeset v({net})={format_number(volt)}" for net, volt in start.items()),
-    ]
+def _small_signals(bench: SmallSignalBench, start: Point) -> SmallSignals:
+    """Compute small signals in the technology's reference simulator; start: net -> first guess, V."""
+    simulator = simulator_named(reference_simulator(bench.technology))
+    assert isinstance(simulator, SmallSignalSimulator)
+    nets = {net for mos in bench.circuit.flatten() for net in (mos.drain, mos.source)} - {"vdd", GROUND}
+    known = tuple((net, volt) for net, volt in start.items() if net in nets)
+    return simulator.small_signals(replace(bench, start=known))
 
 
-def _rail(kind: str, technology: Technology) -> list[str]:
-    return [f"vdd vdd 0 {format_number(technology.supply)}"] if kind.endswith("_n") else []
+def _driven(technology: Technology, kind: str, current: float, start: Point, hertz: tuple[float, ...]) -> SmallSignals:
+    """Compute small signals and noise of a diode-connected transistor, into which a source drives a current, A."""
+    ends = (GROUND, "d") if kind.endswith("_n") else ("d", GROUND)
+    drive = Source("test", "i", *ends, current)
+    return _small_signals(SmallSignalBench(_circuit(technology, kind), technology, drive, hertz, "d"), start)
 
 
 def _rest(technology: Technology, kind: str) -> tuple[Point, float]:
     """Measure a diode-connected transistor at a current of _AT: its net voltages, V, and its capacitance, F."""
-    lines = _drive(kind, technology, _AT, {"d": technology.supply / 2})
-    point, diode = analyse(_circuit(technology, kind), technology, lines, ["op", f"ac {_single(_FAST)}"])
-    return _voltages(point), _farad(1 / diode["d"])
+    found = _driven(technology, kind, _AT, {"d": technology.supply / 2}, (_FAST,))
+    return dict(found.point), _farad(1 / found.response[Voltage("d")])
 
 
-def _diode(technology: Technology, kind: str, lines: list[str], fast: float) -> tuple[Point, float, Array]:
+def _diode(technology: Technology, kind: str, current: float, start: Point, fast: float) -> tuple[Point, float, Array]:
     """Measure a diode-connected transistor: net voltages, V, conductance, S, and noise densities, A^2/Hz.
 
-    lines: of the deck, which drive the transistor. The densities are at _SLOW, _ONE and `fast` Hz.
+    start: net -> first guess, V. The densities are at _SLOW, _ONE and `fast` Hz.
     """
-    asked = [f"{analysis} {_single(hertz)}" for hertz in (_SLOW, _ONE, fast) for analysis in ("noise v(d) itest", "ac")]
-    point, *found = analyse(_circuit(technology, kind), technology, lines, ["op", *asked])
-    admittances = [1 / abs(signal["d"][0]) for signal in found[1::2]]
-    densities = [
-        float(noise["onoise_spectrum"][0]) ** 2 * y**2 for noise, y in zip(found[::2], admittances, strict=True)
-    ]
-    return _voltages(point), float(admittances[0]), np.array(densities)
-
-
-def _single(hertz: float) -> str:
-    return f"lin 1 {format_number(hertz)} {format_number(hertz)}"
-
-
-def _voltages(point: Vectors) -> Point:
-    return {name: float(values[0]) for name, values in point.items() if "#" not in name}
+    found = _driven(technology, kind, current, start, (_SLOW, _ONE, fast))
+    admittances = 1 / np.abs(found.response[Voltage("d")])
+    return dict(found.point), float(admittances[0]), found.noise * admittances**2
 
 
 def _capacitances(technology: Technology, kind: str, point: Point) -> tuple[float, float]:
     """Measure the capacitances (gate, drain) of a saturated transistor, F; point: voltages of it as a diode, V."""
-    apart, half = _circuit(technology, kind, "d", "g"), technology.supply / 2
-    start = [f".nodeset v({net})={format_number(volt)}" for net, volt in point.items() if net not in ("d", "vdd")]
+    apart = _circuit(technology, kind, "d", "g")
+    ends = {"g": point["d"], "d": technology.supply / 2}
 
-    def seen(at_gate: str, at_drain: str, source: str) -> float:
-        ends = [f"vg g 0 dc {format_number(point['d'])}{at_gate}", f"vd d 0 dc {format_number(half)}{at_drain}"]
-        (found,) = analyse(apart, technology, [*_rail(kind, technology), *ends, *start], [f"ac {_single(_FAST)}"])
-        return _farad(-found[f"{source}#branch"])
+    def seen(end: str) -> float:
+        drive, *fixed = (Source(net, "v", net, GROUND, ends[net]) for net in sorted(ends, key=lambda net: net != end))
+        circuit = replace(apart, elements=(*apart.elements, *fixed))
+        found = _small_signals(SmallSignalBench(circuit, technology, drive, (_FAST,)), {**point, **ends})
+        return _farad(-found.response[Current(end)])
 
-    return seen(" ac 1", "", "vg"), seen("", " ac 1", "vd")
+    return seen("g"), seen("d")
 
 
-def _farad(admittance: NDArray[np.generic]) -> float:
-    return float(abs(np.imag(admittance[0])) / (2 * np.pi * _FAST))
+def _farad(admittance: NDArray[np.complex128]) -> float:
+    return float(abs(admittance[0].imag) / (2 * np.pi * _FAST))

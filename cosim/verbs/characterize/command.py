@@ -17,6 +17,7 @@ from cosim.engines.table import cell_simulators
 from cosim.technology.scale import DEFAULT_UNITS
 from cosim.verbs.common import (
     check_outputs,
+    chosen_engine,
     engine_option,
     jobs_option,
     json_option,
@@ -61,7 +62,7 @@ class CharacterizeConditions:
     supplies: tuple[Values, ...] = option(
         "Supplies in volt; every combination is run.", QuantityList(SUPPLY), flags=("--supply",), multiple=True
     )
-    engine: str = engine_option("Simulator of the transistors.", cell_simulators)
+    engine: str | None = engine_option("Simulator of the transistors.", cell_simulators)
     json_file: Path | None = json_option()
 
 
@@ -103,11 +104,11 @@ def _swept(cell: str) -> Verb:
 
         output, where = options.output, options.where
         check_outputs("characterize", output, where.json_file)
-        technologies, calibration = _conditions(where)
+        technologies, calibration, engine = _conditions(where)
         measure = characterize.MEASURES[cell]
         session.take_folder("characterize", output)
-        found = [measure(technology, calibration, where.engine) for technology in technologies]
-        page = cell_page(cell, found, calibration, _made_with(where.engine, technologies[0]))
+        found = [measure(technology, calibration, engine) for technology in technologies]
+        page = cell_page(cell, found, calibration, _made_with(engine, technologies[0]))
         pictures = [output / f"{cell}_{_stem(technology)}.png" for technology in technologies]
         return _write(output, page, pictures, characterize.summarize_cell(cell, technologies[0].name, found))
 
@@ -132,18 +133,18 @@ def run_ladder(options: LadderOptions, session: VerbSession) -> Result:
 
     output, where, rungs = options.output, options.where, options.rungs
     currents, timing = ladder_currents(I_UNIT), ladder_timing(options.t_step, options.tau)
-    run = Run(output, options.jobs, options.timeout, engine=where.engine)
     study = ladder_study.LadderStudy(rungs, options.sequences, options.steps, options.seed, currents, timing)
     check_outputs("characterize", output, where.json_file)
-    technologies, calibration = _conditions(where)
+    technologies, calibration, engine = _conditions(where)
+    run = Run(output, options.jobs, options.timeout, engine=engine)
     ladder_study.check_study(study, technologies, calibration)
     session.take_folder("characterize", output)
-    with progress_bar(where.engine) as progress:
+    with progress_bar(engine) as progress:
         found = ladder_study.run_ladder(study, technologies, calibration, run, progress)
     summaries = [ladder_study.summarize_ladder(study, *one) for one in zip(technologies, found, strict=True)]
     pictures = [output / f"ladder_{_stem(technology)}.png" for technology in technologies]
     conditions = list(zip(technologies, found, summaries, strict=True))
-    page = ladder_page(study, conditions, calibration, _made_with(where.engine, technologies[0]))
+    page = ladder_page(study, conditions, calibration, _made_with(engine, technologies[0]))
     return _write(output, page, pictures, ladder_study.summarize_study(study, technologies[0].name, summaries))
 
 
@@ -171,14 +172,14 @@ def run_cascade(options: CascadeOptions, session: VerbSession) -> Result:
 
     output, where = options.output, options.where
     check_outputs("characterize", output, where.json_file)
-    technologies, calibration = _conditions(where)
+    technologies, calibration, engine = _conditions(where)
     session.take_folder("characterize", output)
-    run = Run(output, options.jobs, options.timeout, engine=where.engine)
-    with progress_bar(where.engine) as progress:
+    run = Run(output, options.jobs, options.timeout, engine=engine)
+    with progress_bar(engine) as progress:
         found = cascade.run_cascades(technologies, calibration, run, progress)
     pictures = [output / f"cascade_{_stem(technology)}.png" for technology in technologies]
     pairs = list(zip(technologies, found, strict=True))
-    page = cascade.cascade_page(pairs, calibration, _made_with(where.engine, technologies[0]))
+    page = cascade.cascade_page(pairs, calibration, _made_with(engine, technologies[0]))
     conditions = [
         {"corner": one.corner, "celsius": one.celsius, "supply_v": one.supply, "chains": cascade.summarize_cascades(of)}
         for one, of in pairs
@@ -190,15 +191,16 @@ def run_cascade(options: CascadeOptions, session: VerbSession) -> Result:
 command.add_command(verb(CascadeOptions, run_cascade, KeepingVerb, words="characterize cascade"))
 
 
-def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...], Calibration]":
-    """Return the technology in each of the selected conditions, and the calibration at the nominal one."""
+def _conditions(where: CharacterizeConditions) -> "tuple[tuple[Technology, ...], Calibration, str]":
+    """Return the technology in each of the selected conditions, its calibration at the nominal one, and the engine."""
     from cosim.technology.catalog import load_technology
     from cosim.verbs.calibrate.find import find_calibration
     from cosim.verbs.characterize.study import at_conditions
 
     process = load_technology(where.technology, where.pdk_root)
+    engine = chosen_engine(where.engine, process)
     conditions = at_conditions(process, where.corners, sum(where.temperatures, ()), sum(where.supplies, ()))
-    return conditions, find_calibration(process, DEFAULT_UNITS, say)
+    return conditions, find_calibration(process, DEFAULT_UNITS, say), engine
 
 
 def _made_with(engine: str, technology: "Technology") -> dict[str, str]:

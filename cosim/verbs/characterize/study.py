@@ -27,7 +27,6 @@ from cosim.cells.dpi import dpi_capacitance, dpi_fall_time, dpi_rise_time
 from cosim.circuit.bench import Bench
 from cosim.engines.engine import Waveforms
 from cosim.engines.simulation.inference import run_bench
-from cosim.engines.table import NGSPICE
 from cosim.technology.calibration import Calibration
 from cosim.technology.conditions import at, nominal
 from cosim.technology.types import Technology
@@ -110,7 +109,7 @@ def at_conditions(
 
 
 def characterize_schmitt(
-    technology: Technology, calibration: Calibration, simulator: str = NGSPICE
+    technology: Technology, calibration: Calibration, simulator: str | None = None
 ) -> Characterisation:
     """Characterise a 9T cell by thresholds and level at SCHMITT_POINTS, by slow ramps.
 
@@ -133,7 +132,7 @@ def characterize_schmitt(
 
 
 def _hysteresis(
-    technology: Technology, calibration: Calibration, bias: Pins, i_peak: float, simulator: str
+    technology: Technology, calibration: Calibration, bias: Pins, i_peak: float, simulator: str | None
 ) -> tuple[Array, Array]:
     """Simulate a slow ramp up and down; return (candidate, output), ampere, over its time."""
     waves = _run(schmitt_bench(technology, calibration.units, bias, i_peak, calibration.v_node), simulator)
@@ -143,7 +142,9 @@ def _hysteresis(
 # --- mirror and rectifier
 
 
-def characterize_mirror(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
+def characterize_mirror(
+    technology: Technology, calibration: Calibration, simulator: str | None = None
+) -> Characterisation:
     """Measure a mirror's currents through both gate lines at MIRROR_POINTS; calibrated: gate line n is trimmed.
 
     Curves: gain over current.
@@ -169,7 +170,7 @@ def characterize_mirror(technology: Technology, calibration: Calibration, simula
 
 
 def characterize_rectifier(
-    technology: Technology, calibration: Calibration, simulator: str = NGSPICE
+    technology: Technology, calibration: Calibration, simulator: str | None = None
 ) -> Characterisation:
     """Simulate a rectifier's diode with pulls from 0 to twice the push, for each push of RECTIFIER_PUSHES.
 
@@ -193,7 +194,7 @@ def characterize_rectifier(
 
 
 def characterize_steering(
-    technology: Technology, calibration: Calibration, simulator: str = NGSPICE
+    technology: Technology, calibration: Calibration, simulator: str | None = None
 ) -> Characterisation:
     """Simulate a steering AND of two bits, one high and one from a symbol comparator, at each level of STEERING_POINTS.
 
@@ -221,7 +222,9 @@ def characterize_steering(
 # --- DPI
 
 
-def characterize_dpi(technology: Technology, calibration: Calibration, simulator: str = NGSPICE) -> Characterisation:
+def characterize_dpi(
+    technology: Technology, calibration: Calibration, simulator: str | None = None
+) -> Characterisation:
     """Measure a DPI's response to steps 0 -> alpha -> 0 at DPI_POINTS, with a time constant of DPI_TAU.
 
     Rows: the level, the time to rise to 1 - 1/e of the level, the time to fall to 1/e of it. ideal: the equation of
@@ -258,7 +261,7 @@ MEASURES: dict[str, Callable[[Technology, Calibration, str], Characterisation]] 
 
 
 def _step_response(
-    technology: Technology, calibration: Calibration, alpha: float, i_g: float, simulator: str
+    technology: Technology, calibration: Calibration, alpha: float, i_g: float, simulator: str | None
 ) -> tuple[Array, Array]:
     """Simulate a DPI's response to a step up and down; return (time in s, output in A).
     The capacitor gives DPI_TAU at the nominal temperature."""
@@ -317,5 +320,5 @@ def row_json(row: CellFigure) -> dict[str, str | float | None]:
     return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in values.items()}
 
 
-def _run(bench: Bench, simulator: str) -> Waveforms:
+def _run(bench: Bench, simulator: str | None) -> Waveforms:
     return run_bench(bench, "characterisation bench", simulator)

@@ -20,6 +20,7 @@ from cosim.verbs.common import (
     audit_option,
     bias_option,
     check_outputs,
+    chosen_engine,
     describe_audit,
     describe_failed,
     engine_option,
@@ -32,6 +33,7 @@ from cosim.verbs.common import (
     output_option,
     probe_option,
     supplies_option,
+    target_technology,
     temperatures_option,
     tolerance_option,
 )
@@ -64,7 +66,7 @@ class CompareOptions:
         "Supplies that --pvt runs, volt [default: 95, 100 and 105 % of the technology's]."
     )
     bias: "Bias" = bias_option()
-    engine: str = engine_option(
+    engine: str | None = engine_option(
         "Simulator of the transistors.", lambda: tuple(entry for entry in engines() if entry.name != BEHAVIORAL)
     )
     audit: int | None = audit_option()
@@ -104,7 +106,9 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
     if software:
         return compare_backbone(options, session)
     refuse_converters(options.bits, options.conversion)
-    output, engine, audit = options.output, options.engine, audit_count(options.audit, options.engine)
+    technology = target_technology(options.compiling)
+    engine = chosen_engine(options.engine, technology)
+    output, audit = options.output, audit_count(options.audit, engine, technology)
     check_outputs("compare", output, options.json_file)
     specs = _specs(options.specs)
     design, test_set, run = load_run(options.network_file, output, options.compiling, options.running, engine)
@@ -115,7 +119,8 @@ def run(options: CompareOptions, session: VerbSession) -> Result:
 
         design = extracted(design, options.extracted)
     if not options.pvt:
-        condition = biased(design, run.standing(design).technology, options.bias, simulator_beside(engine))
+        there = run.standing(design).technology
+        condition = biased(design, there, options.bias, simulator_beside(engine, there))
         run = replace(run, condition=condition)
     engine_named(engine).check()  # said before the work
     session.take_folder("compare", output)

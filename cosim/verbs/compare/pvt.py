@@ -130,7 +130,7 @@ def run_pvt(
         name = format_conditions(technology)
         where = f"{k + 1}/{len(conditions)} {name}"
         try:
-            there = replace(run, condition=biased(design, technology, bias, simulator_beside(run.engine)))
+            there = replace(run, condition=biased(design, technology, bias, simulator_beside(run.engine, technology)))
         except SimulationError as error:
             summaries.append(None)
             found[name] = None

@@ -30,6 +30,7 @@ from cosim.engines.simulation.testbench import inference_bench, probes_of
 from cosim.network.ir.states import OFF_LEVEL, software_states
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding
+from cosim.technology.foundry import model_family
 from cosim.technology.types import Technology
 from cosim.units.kind import MappingRow
 
@@ -146,6 +147,9 @@ def find_start(design: Design, exercise: Exercise, say: Callable[[str], None]) -
             f"transistors, and these are {count}"
         )
         return None
+    if (family := model_family(design.technology)).osdi:
+        say(f"the testbench has to find its operating point by itself: ngspice here has no {family.name}")
+        return None
     say("finding the operating point that the testbench begins at")
     try:
         found = resting_point(exercise.bench(design))
@@ -208,15 +212,16 @@ def format_expected(design: Design, exercise: Exercise = Exercise(), dialect: Di
     software, assembly = software_states(design.graph, reference)[0], design.assembly
     threshold = STATE_LEVEL * exercise.technology(design).supply
     rows: list[tuple[object, ...]] = []
+    family = model_family(design.technology)
     for frame, time in enumerate(exercise.timing.sample_times(len(x)).tolist()):
         for column, (cell, shown) in enumerate(assembly.decisions.items()):
-            vectors = " ".join(dialect.printed(probe) for probe in probes_of(shown))
+            vectors = " ".join(dialect.printed(probe, family) for probe in probes_of(shown))
             wanted, found = software[frame, column].item(), trace.states[cell][0, frame].item()
             limit = f"{shown.rest:g} + {shown.step:g} s" if isinstance(shown, StateCurrent) else threshold
             rows.append((frame, time, cell, vectors, limit, "" if wanted == OFF_LEVEL else wanted, found, "1"))
         for column, pin in enumerate(assembly.outputs):
             wanted, behavioral = design.i_unit * reference.readout[0, frame, column], trace.readout[0, frame, column]
-            rows.append((frame, time, pin, dialect.printed(Current(pin)), "", wanted, behavioral, "A"))
+            rows.append((frame, time, pin, dialect.printed(Current(pin), family), "", wanted, behavioral, "A"))
     return format_csv(EXPECTED_FIELDS, rows, 9)
 
 

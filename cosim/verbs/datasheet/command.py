@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cosim.base.bounds import AREA, AUDIT, CHIPS, NOISE_RUNS, SEED
+from cosim.base.errors import InputError
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer, Number
 from cosim.cli.verb import FILE, Result, argument, one_of, option, verb
 from cosim.engines.table import BATCH, NGSPICE, Entry, engine_entry, simulators
+from cosim.technology.foundry import model_family
 from cosim.verbs.common import (
     AUDITED,
     audit_count,
@@ -91,8 +93,11 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     check_outputs(VERB, output, options.json_file)
     simulator = engine_entry(options.engine).load()
     simulator.check()
-    audited = min(audit_count(options.audit, options.engine), options.chips)
     sheet = read_sheet(options.sheet_file, options.pdk_root)
+    technology = sheet.conditions[0].technology
+    if (family := model_family(technology)).osdi:
+        raise InputError(f"cosim datasheet needs ngspice, which has no {family.name}, the models of {technology.name}")
+    audited = min(audit_count(options.audit, options.engine, technology), options.chips)
     if options.noise:
         check_noise(sheet, options.engine)
     plan = VariationPlan("local", options.seed, options.chips, area=options.area)

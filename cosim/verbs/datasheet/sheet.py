@@ -31,7 +31,7 @@ from cosim.base.text import check_known, listed, read_bytes, read_toml, shown, s
 from cosim.circuit.spice import Netlist, read_netlist
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
-from cosim.technology.foundry import Parameters
+from cosim.technology.parameters import Parameters
 from cosim.technology.types import Technology
 
 MOST_CONDITIONS = 1000

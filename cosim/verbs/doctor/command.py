@@ -1,6 +1,6 @@
 """Command `cosim doctor`: say what is installed, what is missing, and which command installs it.
 
-Reads only package metadata, so it also works in a broken installation, and imports nothing heavy.
+Begins with package metadata, so it also works in a broken installation; kits are read where numpy is installed.
 """
 
 import json
@@ -10,8 +10,10 @@ import re
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cosim.base.errors import MissingToolError
+from cosim.base.errors import CosimError, MissingToolError
+from cosim.base.resources import models_path
 from cosim.base.version import __version__
 from cosim.cli.session import VerbSession
 from cosim.cli.verb import Result, switch, verb
@@ -23,6 +25,9 @@ from cosim.engines.ngspice.library import (
     ngspice_version,
 )
 from cosim.engines.vacask.program import vacask_version
+
+if TYPE_CHECKING:
+    from cosim.technology.types import Technology
 
 DISTRIBUTION = "cosim-analog"
 CORE = "core"
@@ -57,10 +62,24 @@ class NgspiceStatus:
 
 @dataclass(frozen=True)
 class VacaskStatus:
-    """The state of the second simulator, VACASK, for `compare --engine vacask`; problem: says how to install it."""
+    """The state of the second simulator, VACASK, for `--engine vacask` and for sg13g2; problem: how to install it."""
 
     version: str | None
     problem: str | None
+
+
+@dataclass(frozen=True)
+class KitStatus:
+    """The state of the foundry kit of a technology.
+
+    file: of its library, None if the kit is not found; tested: whether its devices are those for which the package
+    ships a calibration, None without the kit; note: what to know or to do, "" for nothing.
+    """
+
+    technology: str
+    file: str | None
+    tested: bool | None
+    note: str
 
 
 @dataclass(frozen=True)
@@ -74,6 +93,7 @@ class Diagnosis:
     vacask: VacaskStatus
     pdk_root: str | None
     pdk_kits: tuple[str, ...]
+    technologies: tuple[KitStatus, ...]
     ready: bool
 
 
@@ -109,6 +129,7 @@ def diagnose() -> Diagnosis:
         vacask=_vacask(),
         pdk_root=pdk_root,
         pdk_kits=_kits(pdk_root),
+        technologies=_technologies(),
         ready=core_complete and ngspice.problem is None,
     )
 
@@ -120,12 +141,16 @@ def format_diagnosis(found: Diagnosis) -> str:
     rows.append(("libngspice", found.ngspice.version or "missing", found.ngspice.path or ""))
     program = found.ngspice.program or "only for testbenches by hand (apt-get install ngspice)"
     rows.append(("ngspice", found.ngspice.program_version or ("missing" if not found.ngspice.program else ""), program))
-    rows.append(("VACASK", found.vacask.version or "missing", "second simulator, for compare --engine vacask"))
+    rows.append(("VACASK", found.vacask.version or "missing", "second simulator, for --engine vacask, and for sg13g2"))
     rows.append(("PDK_ROOT", _pdk_status(found), found.pdk_root or ""))
+    words = {True: "as tested", False: "not tested", None: "no kit"}
+    for kit in found.technologies:
+        rows.append((kit.technology, words[kit.tested], kit.file or kit.note))
     left, middle = (max(len(row[column]) for row in rows) for column in (0, 1))
     lines = [f"{name:<{left}}  {status:<{middle}}  {note}".rstrip() for name, status, note in rows]
     repairs = [f"{item.name} ({item.group}): {item.install}" for item in found.dependencies if item.version is None]
     repairs += [problem for problem in (found.ngspice.problem, found.vacask.problem) if problem]
+    repairs += [f"{kit.technology}: {kit.note}" for kit in found.technologies if kit.file and kit.note]
     if repairs:
         lines += ["", "To repair:", *(f"  {repair}" for repair in repairs)]
     verdict = "ready: networks can be compiled and simulated" if found.ready else "not ready to simulate"
@@ -196,6 +221,41 @@ def _kits(pdk_root: str | None) -> tuple[str, ...]:
     if pdk_root is None or not Path(pdk_root).is_dir():
         return ()
     return tuple(sorted(folder.name for folder in Path(pdk_root).iterdir() if (folder / "libs.tech").is_dir()))
+
+
+def _technologies() -> tuple[KitStatus, ...]:
+    """Return the state of each foundry's kit; none where a package is missing that reading them needs."""
+    try:
+        from cosim.technology.catalog import load_technology, technology_names
+
+        found = list[KitStatus]()
+        for name in technology_names():
+            try:
+                technology = load_technology(name)
+            except MissingToolError as error:
+                found.append(KitStatus(name, None, None, str(error).rpartition("; ")[2]))
+                continue
+            if not technology.library.file.is_relative_to(models_path()):
+                tested = _is_tested(technology)
+                note = "" if tested else "its devices differ from those tested; cosim calibrates them anew, in minutes"
+                found.append(KitStatus(name, str(technology.library.file), tested, note))
+    except ImportError:
+        return ()
+    return tuple(found)
+
+
+def _is_tested(technology: "Technology") -> bool:
+    """Tell whether a kit's devices and sizes are those for which the package ships a calibration."""
+    from cosim.technology.calibration import CALIBRATION_FILE
+    from cosim.technology.scale import DEFAULT_UNITS
+    from cosim.verbs.calibrate.find import shipped_path
+    from cosim.verbs.calibrate.fingerprint import calibration_fingerprint
+
+    try:
+        shipped = CALIBRATION_FILE.load(shipped_path(technology.name, DEFAULT_UNITS))
+        return shipped.fingerprint == calibration_fingerprint(technology, DEFAULT_UNITS)
+    except CosimError:
+        return False
 
 
 command = verb(DoctorOptions, run)

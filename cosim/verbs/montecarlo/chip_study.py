@@ -232,11 +232,11 @@ def find_failure(trial: Trial, records: Sequence[ChipRecord], say: Say) -> Wrong
     sample = failing_sample(trial, worst.by(trial.engine).decisions)
     if sample is None:
         return "No chip decides any sample wrong."
-    say(f"chip {worst.chip}, the worst, and the nominal circuit in ngspice: one sample each")
+    say(f"chip {worst.chip}, the worst, and the nominal circuit on transistors: one sample each")
     try:
         return simulate_failure(trial, worst, sample)
     except MissingToolError as error:
-        return f"Waveforms need ngspice, which is missing where this page was written: {error}"
+        return f"Waveforms need a simulator that is missing where this page was written: {error}"
     except SimulationError as error:
         return f"The simulation for the waveforms failed: {error}"
 

@@ -14,7 +14,15 @@ from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer, Number, Text, read_share
 from cosim.cli.verb import FILE, Declared, Result, group_of, one_of, option, switch, verb
-from cosim.engines.table import BATCH, BEHAVIORAL, NGSPICE, engine_entry, engines, simulator_named
+from cosim.engines.table import (
+    BATCH,
+    BEHAVIORAL,
+    check_models,
+    engine_entry,
+    engines,
+    reference_simulator,
+    simulator_named,
+)
 from cosim.verbs.common import (
     Compiling,
     audit_count,
@@ -31,6 +39,7 @@ from cosim.verbs.common import (
     noise_option,
     output_option,
     supplies_option,
+    target_technology,
     temperatures_option,
     timeout_option,
     tolerance_option,
@@ -157,9 +166,10 @@ def run(options: MonteCarloOptions, session: VerbSession) -> Result:
     from cosim.verbs.montecarlo.store import VERB, open_store
 
     if options.transistors:
-        options = replace(options, engine=_transistor_engine(options.engine))
+        options = replace(options, engine=_transistor_engine(options))
     specs, of_all = without_yield(read_specs(options.specs))
-    output, audit = options.output, audit_count(options.audit, options.engine)
+    technology = target_technology(options.compiling)
+    output, audit = options.output, audit_count(options.audit, options.engine, technology)
     check_outputs(VERB, output, options.json_file)
     _check_shard(options)
     trial = load_trial(options)
@@ -238,16 +248,19 @@ def _check_shard(options: MonteCarloOptions) -> None:
         )
 
 
-def _transistor_engine(asked: str) -> str:
-    """Return the engine for --transistors: batch where it is installed, otherwise ngspice.
-    asked: value of --engine; raises InputError where it is a simulator, because then both options choose the engine."""
-    if asked != BEHAVIORAL:
-        raise InputError(f"--transistors chooses the engine; leave out --engine {asked} or --transistors")
+def _transistor_engine(options: MonteCarloOptions) -> str:
+    """Return the engine for --transistors: batch where it is installed, otherwise the technology's reference simulator.
+
+    Raises InputError where --engine is a simulator, because then both options choose the engine.
+    """
+    if options.engine != BEHAVIORAL:
+        raise InputError(f"--transistors chooses the engine; leave out --engine {options.engine} or --transistors")
     try:
         simulator_named(BATCH).check()
     except MissingToolError as error:
-        say(f"in ngspice: {error}")
-        return NGSPICE
+        name = reference_simulator(target_technology(options.compiling))
+        say(f"in {name}: {error}")
+        return name
     return BATCH
 
 
@@ -273,6 +286,7 @@ def load_trial(options: MonteCarloOptions) -> "Trial":
         )
     if chips % replicates:
         raise InputError(f"--chips must be a multiple of --replicates ({replicates}), not {chips}")
+    check_models(options.engine, target_technology(options.compiling))
     design, condition = load_design(options.network_file, options.compiling)
     plan = _plan(options, condition.technology.supply)
     check_coefficients(condition.technology, plan)
@@ -347,7 +361,7 @@ def _replay(trial: "Trial", number: int, store: Path) -> list[str]:
     check_settings(store, known, run_settings(trial))
     folder = store / f"chip_{number}"
     record = replay_chip(trial, number, folder)
-    simulator = NGSPICE if trial.engine == BEHAVIORAL else trial.engine
+    simulator = reference_simulator(trial.technology) if trial.engine == BEHAVIORAL else trial.engine
     lines = [f"chip {number}: {record.status}{f' {record.detail}' if record.status != 'ok' else ''}"]
     for engine, figures in ((BEHAVIORAL, record.behavioral), (simulator, record.simulated)):
         if figures is not None:

@@ -412,7 +412,7 @@ def _failure(study: ChipStudy) -> Blocks:
     figure = draw_failure(failure.waves, failure.nominal, failure.labels, study.trial.timing, drawn)
     own = ", solid those of this chip by the behavioral model" if failure.labels.own else ""
     caption = (
-        f"Both simulated by ngspice, the chip solid and the nominal circuit dashed: candidate of {unit}, the unit "
+        f"Both simulated, the chip solid and the nominal circuit dashed: candidate of {unit}, the unit "
         f"whose states differ most, dashed its thresholds as asked for{own}; its state; the readout of the right class "
         "and of the one that the chip decides, if it shows one; the supply power. Shaded: the unit's stage decides on "
         "candidates that its hold capacitors keep."

@@ -35,7 +35,7 @@ from cosim.engines.simulation.audit import (
 from cosim.engines.simulation.inference import run_inferences
 from cosim.engines.simulation.read import ReadPlan, read_plan
 from cosim.engines.simulation.simulated import SimulatorEngine, engine_named, sample_benches
-from cosim.engines.table import BEHAVIORAL, NGSPICE
+from cosim.engines.table import BEHAVIORAL, reference_simulator
 from cosim.results.intervals import CONFIDENCE, interval
 from cosim.results.metrics import CHIP_METRICS, RMSE
 from cosim.tasks.testset import TestSet, find_clipping
@@ -290,10 +290,12 @@ def run_contributions(trial: Trial, jobs: int, progress: Progress) -> dict[str, 
 def replay_chip(trial: Trial, number: int, folder: Path) -> ChipRecord:
     """Simulate one chip of a run again, with one netlist a sample written into `folder`; return the chip's record.
 
-    A trial of the behavioral model is replayed in ngspice.
+    A trial of the behavioral model is replayed in the technology's reference simulator.
     """
     chip = trial.chip(number)
-    run = replace(trial.run(chip), engine=NGSPICE) if trial.engine == BEHAVIORAL else trial.noisy_run(chip)
+    run = trial.noisy_run(chip)
+    if trial.engine == BEHAVIORAL:
+        run = replace(trial.run(chip), engine=reference_simulator(trial.technology))
     decks = engine_named(run.engine).decks(trial.design, trial.test_set, run)
     write_texts(
         folder, {f"sample_{k}.sp": deck for k, deck in zip(trial.test_set.indices.tolist(), decks, strict=False)}
@@ -316,7 +318,7 @@ def audit_chips(trial: Trial, records: Mapping[int, ChipRecord], count: int, whe
             found.append(outcome)
             benches += sample_benches(trial.design, alone, run)
             plans.append(read_plan(trial.design, int(alone.lengths[0]), run.timing, run.standing(trial.design)))
-    others = run_inferences(benches, plans, reference_run(where), progress)
+    others = run_inferences(benches, plans, reference_run(where, trial.technology), progress)
     return judge(trial.design, found, others, trial.condition)
 
 

@@ -11,7 +11,16 @@ from cosim.cli.session import VerbSession
 from cosim.cli.types import Integer, Quantity
 from cosim.cli.verb import Declared, Result, option
 from cosim.engines.table import engine_entry, simulator_beside
-from cosim.verbs.common import SAMPLES, Compiling, audit_count, check_outputs, describe_audit, describe_failed
+from cosim.verbs.common import (
+    SAMPLES,
+    Compiling,
+    audit_count,
+    check_outputs,
+    chosen_engine,
+    describe_audit,
+    describe_failed,
+    target_technology,
+)
 
 if TYPE_CHECKING:
     from cosim.verbs.compare.command import CompareOptions
@@ -73,9 +82,11 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     from cosim.verbs.bias import biased
     from cosim.verbs.partitions.run import open_cut, report_partitions, run_partitions
 
-    output, engine, compiling, running = options.output, options.engine, options.compiling, options.running
+    output, compiling, running = options.output, options.compiling, options.running
     _refuse(compiling)
-    audit = audit_count(options.audit, engine)
+    technology = target_technology(compiling)
+    engine = chosen_engine(options.engine, technology)
+    audit = audit_count(options.audit, engine, technology)
     check_outputs("compare", output, options.json_file)
     backbone = open_cut(options.network_file, running.data, options.bits)
     count = running.samples or (None if engine_entry(engine).quick else SAMPLES)
@@ -83,8 +94,8 @@ def compare_backbone(options: "CompareOptions", session: VerbSession) -> Result:
     backbone = backbone.compile(compiling.place, compiling.settings, say)
     compiled: list[CompiledPartition] = []
     for one in backbone.compiled:
-        technology = one.run.standing(one.design).technology
-        condition = biased(one.design, technology, options.bias, simulator_beside(engine))
+        there = one.run.standing(one.design).technology
+        condition = biased(one.design, there, options.bias, simulator_beside(engine, there))
         compiled.append(replace(one, run=replace(one.run, condition=condition)))
     backbone = replace(backbone, compiled=tuple(compiled))
     engine_named(engine).check()

@@ -13,6 +13,7 @@ from cosim.verbs.common import (
     Compiling,
     Running,
     check_outputs,
+    chosen_engine,
     describe_failed,
     engine_option,
     json_option,
@@ -20,6 +21,7 @@ from cosim.verbs.common import (
     network_argument,
     noise_of,
     output_option,
+    target_technology,
 )
 
 
@@ -31,7 +33,7 @@ class PowerOptions:
     output: Path = output_option("runs/power")
     json_file: Path | None = json_option()
     behavioral: bool = switch("Equations alone; needs no simulator.")
-    engine: str = engine_option("Simulator of the transistors.")
+    engine: str | None = engine_option("Simulator of the transistors.")
     noise: bool = switch("With device noise at every decision, in batch as well.", RUNNING_GROUP)
     compiling: Compiling = group_of(Compiling)
     running: Running = group_of(Running)
@@ -49,7 +51,7 @@ def run(options: PowerOptions, session: VerbSession) -> Result:
     from cosim.results.kept_page import read_page
     from cosim.verbs.power.study import run_power
 
-    engine, output = options.engine, options.output
+    engine, output = chosen_engine(options.engine, target_technology(options.compiling)), options.output
     if options.noise and not options.behavioral and engine_entry(engine).name != BATCH:
         raise InputError(f"--noise: {engine} has none of its transistors; add --engine batch, or --behavioral")
     check_outputs("power", output, options.json_file)

@@ -101,7 +101,8 @@ def _with_bias(design: "Design", run: "Run", bias: "Bias | Literal['all']") -> "
     """
     from cosim.verbs.bias import applicable_biases, biased
 
-    there, simulator = run.standing(design).technology, simulator_beside(run.engine)
+    there = run.standing(design).technology
+    simulator = simulator_beside(run.engine, there)
     if bias == "all":
         return run, *applicable_biases(design, there, simulator)
     return replace(run, condition=biased(design, there, bias, simulator)), (bias,), ""

@@ -215,7 +215,7 @@ class SignoffSubject:
         found, missing = dict[Bias, Condition](), list[Finding]()
         for bias in self.biases:
             try:
-                found[bias] = biased(self.design, there, bias, simulator_beside(self.run.engine))
+                found[bias] = biased(self.design, there, bias, simulator_beside(self.run.engine, there))
             except SimulationError as error:
                 missing += self.under(bias, (Finding("bias currents", None, str(error), "a start", met=False),))
         return found, tuple(missing)

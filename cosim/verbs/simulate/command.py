@@ -14,11 +14,13 @@ from cosim.verbs.common import (
     Compiling,
     Running,
     check_outputs,
+    chosen_engine,
     engine_option,
     load_run,
     network_argument,
     output_option,
     probe_option,
+    target_technology,
 )
 
 
@@ -28,10 +30,10 @@ class SimulateOptions:
 
     network_file: Path = network_argument()
     output: Path = output_option("runs/simulate")
-    engine: str = engine_option("Simulator of the transistors.")
+    engine: str | None = engine_option("Simulator of the transistors.")
     keep_decks: bool = switch("Write the deck of every sample, too.")
     sample: int | None = option("Run this test sample alone, by its number in the test set.", Integer(NUMBER))
-    waveforms: bool = switch("Keep the waveforms of the first sample, too. Not with vacask.")
+    waveforms: bool = switch("Keep the waveforms of the first sample, too.")
     probe: tuple[str, ...] = probe_option()
     compiling: Compiling = group_of(Compiling)
     running: Running = group_of(Running)
@@ -56,16 +58,17 @@ def run(options: SimulateOptions, session: VerbSession) -> Result:
     check_outputs("simulate", output)
     if options.sample is not None and running.samples is not None:
         raise InputError("--sample runs one sample and --samples a draw of them; give one of the two")
-    engine = engine_named(options.engine)
+    name = chosen_engine(options.engine, target_technology(options.compiling))
+    engine = engine_named(name)
     if not options.keep_decks:  # decks can be written without it
         engine.check()
-    design, test_set, run = load_run(options.network_file, output, options.compiling, running, options.engine)
+    design, test_set, run = load_run(options.network_file, output, options.compiling, running, name)
     watched = choose(design, options.probe) if options.waveforms or options.probe else None
     session.take_folder("simulate", output)
     if options.keep_decks:
         decks = zip(test_set.indices, engine.decks(design, test_set, run), strict=True)
         write_texts(output / "decks", {f"sample_{index}.sp": deck for index, deck in decks})
-    with progress_bar(options.engine) as progress:
+    with progress_bar(name) as progress:
         outcomes = run_samples(design, test_set, run, progress, watched)
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     drawn = watched is not None and len(failures) < len(outcomes)

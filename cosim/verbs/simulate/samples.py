@@ -31,7 +31,6 @@ from cosim.engines.engine import (
 )
 from cosim.engines.simulation.inference import deck_hash
 from cosim.engines.simulation.simulated import engine_named, simulate_samples
-from cosim.engines.table import engine_entry
 from cosim.network.ir.states import States, differ, software_states, tolerances
 from cosim.network.reference import pool_readout, run_reference
 from cosim.results.figures import Figure, figure_bytes
@@ -153,10 +152,8 @@ def draw_sample(
     """Draw the waveforms of one sample; return the picture and all that was recorded.
 
     position: of the sample in the test set; names: of signals, as `watchable` has them. Raises SimulationError when the
-    run fails, or its engine cannot save currents inside a transistor.
+    run fails.
     """
-    if not engine_entry(run.engine).inside:
-        raise SimulationError(f"{run.engine} is not asked for currents inside a transistor")
     recorded = record_signals(design, test_set.inputs(position), names, run)
     cells = tuple(design.assembly.decisions)
     verdict = judge_sample(design, test_set, position, recorded, run)

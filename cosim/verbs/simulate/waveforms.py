@@ -32,7 +32,7 @@ from cosim.engines.engine import NO_CLASS, Run, Waveforms, chosen_class
 from cosim.engines.simulation.inference import run_bench
 from cosim.engines.simulation.read import drawn_power, read_plan
 from cosim.engines.simulation.testbench import encode_sample, inference_bench
-from cosim.engines.table import NGSPICE, engine_entry
+from cosim.engines.table import engine_entry, reference_simulator
 from cosim.network.ir.nodes import InputCurrent, Memory, Output, Rectifier
 from cosim.network.ir.states import States
 from cosim.network.reference import pool_readout, run_reference
@@ -150,7 +150,7 @@ def record_signals(design: Design, x: Array, names: Sequence[str], run: Run) -> 
     bench = inference_bench(design, x, run.timing, run.condition, run.chip)
     added = tuple(dict.fromkeys(map(DrainCurrent, devices.values())))
     bench = replace(bench, probes=(*bench.probes, *(probe for probe in added if probe not in bench.probes)))
-    engine = run.engine if engine_entry(run.engine).inside else NGSPICE
+    engine = run.engine if engine_entry(run.engine).simulator else reference_simulator(bench.technology)
     waves = run_bench(bench, f"waveforms of {', '.join(names[:3]) or 'a sample'}", engine)
     plan = read_plan(design, len(x), run.timing, run.standing(design))
     vectors = {

@@ -151,7 +151,7 @@ def measure_cell(trial: Trial, chip: Chip, cell: Schmitt, i_peak: float) -> Cell
     calibration = design.calibration
     i_thresh, i_width, i_gain = (design.assembly.bias_pins[pin] for pin in design.assembly.cell_bias[cell.name])
     v_node = calibration.v_node
-    share, simulator = 1.0, simulator_beside(trial.engine)
+    share, simulator = 1.0, simulator_beside(trial.engine, trial.technology)
 
     def measure(i_width: float) -> tuple[float, float, float]:
         pins = i_thresh, i_width, i_gain

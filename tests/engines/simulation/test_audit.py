@@ -101,7 +101,7 @@ def test_what_failed_is_not_compared(design):
     assert (found.instances, found.failed, found.bits, found.passed) == (2, 1, 20, True)
     nothing = judge(design, [inference()], [failure])
     assert (nothing.bits, nothing.passed) == (0, False)
-    assert found.reason == nothing.reason == merge([judge(design, [], []), nothing]).reason
+    assert found.reason == nothing.reason == merge([judge(design, [], []), nothing], design.technology).reason
     assert (
         say_audit(found)[0]
         == "passed: 2 in ngspice, 1 failed, the first: the simulator found no convergence: too small"

@@ -9,7 +9,7 @@ import pytest
 from cosim.base.errors import InputError
 from cosim.circuit.bench import Tolerances, Tran
 from cosim.circuit.deck import device_sizes
-from cosim.circuit.dialects.ngspice import NGSPICE, format_bench, format_devices, format_options
+from cosim.circuit.dialects.ngspice import NGSPICE, format_bench, format_options
 from cosim.circuit.elements import GROUND, Source
 from cosim.circuit.waveforms import DECIDE, SAMPLE_AT, Timing
 from cosim.compiler.design import Condition
@@ -157,7 +157,7 @@ def test_deck_is_complete_and_deterministic(design, technology):
     deck = format_bench(inference_bench(design, inputs))
     assert deck == format_bench(inference_bench(design, inputs.copy()))
     assert deck.count(".tran ") == deck.count(".options ") == deck.count("\n.end\n") == 1
-    assert format_devices(technology, device_sizes(design.assembly.circuit)) in deck
+    assert NGSPICE.devices(technology, device_sizes(design.assembly.circuit)) in deck
     assert format_options(Tolerances(), technology) in deck
     saved = re.search(r"^\.save (.*)$", deck, re.MULTILINE).group(1).split()
     assert tuple(saved) == tuple(map(NGSPICE.printed, saved_probes(design.assembly)))
@@ -186,7 +186,7 @@ def test_a_run_lasts_its_frames_at_a_fiftieth_of_one(design, technology):
 
 def test_numbers_in_a_deck_have_no_suffix(design, technology):
     """SPICE reads 1M as one milli; a deck holds exponents only."""
-    cards = format_devices(technology, device_sizes(design.assembly.circuit))
+    cards = NGSPICE.devices(technology, device_sizes(design.assembly.circuit))
     text = format_bench(inference_bench(design, np.full((2, 3), 0.5))).replace(cards, "")
     words = re.findall(r"(?<![\w.\[,+-])[+-]?\d[\w.+-]*", re.sub(r"^\*.*$", "", text, flags=re.MULTILINE))
     assert all(re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?", word) for word in words)

@@ -31,7 +31,6 @@ class Fourfold:
     name: str = "fourfold"
     grace: float = 0.0
     lanes: int = LANES
-    fallback: str = "standin"
 
     def write(self, bench):
         return f"* {volts(bench)}"
@@ -188,6 +187,7 @@ def test_a_failure_is_one_bench_and_a_lost_process_a_tile(log, technology):
 @pytest.mark.parametrize("there", [True, False])
 def test_what_it_has_no_model_for_runs_elsewhere(log, technology, monkeypatch, tmp_path, there):
     monkeypatch.setattr(table, "ENGINES", (*table.ENGINES, table.Entry("standin", lambda: Standin(there))))
+    monkeypatch.setattr(inference, "reference_simulator", lambda technology: "standin")
     tile = BenchGroup((0, 1, 2), tuple(make(technology, volt) for volt in (10.0, STRANGE, 12.0)), (planned(),) * 3)
     first, strange, last = infer_tile(Fourfold(log), tile, 3.0)
     assert isinstance(first, Inference) and first.elsewhere == ""

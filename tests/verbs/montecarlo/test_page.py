@@ -308,7 +308,7 @@ def test_a_chip_is_that_of_its_record(trial, study):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (MissingToolError("install libngspice0"), "Waveforms need ngspice, which is missing .*: install libngspice0"),
+        (MissingToolError("install libngspice0"), "Waveforms need a simulator that is missing .*: install libngspice0"),
         (SimulationError("no convergence"), "The simulation for the waveforms failed: no convergence"),
     ],
 )

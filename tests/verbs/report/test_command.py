@@ -95,14 +95,16 @@ def test_a_page_that_cannot_be_written_is_said_before_the_work(cosim_main, store
 
 def test_page_without_simulator(cosim_process, store):
     code, _, err = cosim_process("report", store, NGSPICE_LIBRARY_PATH="/nowhere/libngspice.so")
-    assert code == 0 and "in ngspice" in err
-    assert "Waveforms need ngspice, which is missing where this page was written" in (store / "report.html").read_text()
+    assert code == 0 and "on transistors" in err
+    assert (
+        "Waveforms need a simulator that is missing where this page was written" in (store / "report.html").read_text()
+    )
 
 
 @pytest.mark.ngspice
 def test_page_with_waveforms(cosim_main, store):
     code, _, err = cosim_main("report", store)
-    assert code == 0 and "the worst, and the nominal circuit in ngspice" in err
+    assert code == 0 and "the worst, and the nominal circuit on transistors" in err
     assert "data:image/png;base64," in (store / "report.html").read_text()
 
 

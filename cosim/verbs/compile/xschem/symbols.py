@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from cosim.circuit.deck import format_number
 from cosim.circuit.elements import Capacitor, Mos, Resistor, Source, Subcircuit
-from cosim.technology.foundry import card_name, is_subcircuit
+from cosim.technology.foundry import card_name, is_subcircuit, model_family
 from cosim.technology.types import POLARITIES, Polarity, Technology
 from cosim.verbs.compile.xschem.sheet import GRID, LETTER, TEXT, Box, Direction, Point, Symbol
 
@@ -97,7 +97,8 @@ def transistor_fields(mos: Mos, technology: Technology, *, foundry: bool) -> dic
     else:
         model = card_name(technology, mos.polarity, mos.w, mos.l)
         w, l = f"{mos.w * 1e6:.12g}u", f"{mos.l * 1e6:.12g}u"  # noqa: E741
-    return {"name": f"m{mos.name}", "model": model, "w": w, "l": l, "m": str(mos.m)}
+    letter = "n" if not foundry and model_family(technology).osdi else "m"
+    return {"name": f"{letter}{mos.name}", "model": model, "w": w, "l": l, "m": str(mos.m)}
 
 
 def _two_pins(name: str, letter: str, drawing: str) -> Symbol:
