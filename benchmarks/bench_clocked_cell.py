@@ -1,4 +1,4 @@
-"""Measure what a clocked 9T cell keeps of its candidate, and the voltages of its branches, in ngspice.
+"""Measure what a clocked 9T cell keeps of its candidate, and the voltages of its branches.
 
     python benchmarks/bench_clocked_cell.py [technology]
 
@@ -22,8 +22,7 @@ from smoke import shrink
 from cosim.cells.benches import CLOSE, clocked_bench
 from cosim.circuit.bench import Voltage
 from cosim.circuit.waveforms import Timing
-from cosim.engines.engine import Failure
-from cosim.engines.table import simulator_named
+from cosim.engines.simulation.inference import run_bench
 from cosim.technology.catalog import load_technology
 from cosim.technology.conditions import at
 from cosim.technology.types import Technology
@@ -42,9 +41,7 @@ def frames(technology: Technology, candidate: float, timing: Timing) -> dict[str
     """Return the voltages of NETS at four moments: tracked, held, held later; and tracked at MORE of the candidate."""
     pair = np.array([candidate, MORE * candidate])
     bench = clocked_bench(technology, UNITS, (THRESH, WIDTH, GAIN), pair, timing)
-    waves = simulator_named("ngspice").run(replace(bench, probes=tuple(map(Voltage, NETS))), 600.0)
-    if isinstance(waves, Failure):
-        sys.exit(f"{technology.name}: {waves.detail}")
+    waves = run_bench(replace(bench, probes=tuple(map(Voltage, NETS))), technology.name)
     times = timing.moments(2, CLOSE - 0.01, CLOSE + SETTLED, CLOSE + SETTLED + HELD)[:4]
     return {net: np.interp(times, waves.time, waves.voltage(net)) for net in NETS}
 

@@ -1,4 +1,4 @@
-"""Measure V_T, I_0, n, g_m / I_D, gain and leakage of the unit devices of mirrors and cells, by .dc sweeps in ngspice.
+"""Measure V_T, I_0, n, g_m / I_D, gain and leakage of the unit devices of mirrors and cells, by .dc sweeps.
 
     python benchmarks/bench_devices.py [technology]
 
@@ -19,11 +19,9 @@ import numpy as np
 from smoke import shrink
 
 from cosim.cells.transistor import TransistorDesign, transistor
-from cosim.circuit.bench import PRECISE
-from cosim.circuit.dialects.ngspice import format_deck, format_options
+from cosim.circuit.bench import PRECISE, Bench, Current, Dc
 from cosim.circuit.elements import GROUND, Circuit, Source
-from cosim.engines.engine import Failure
-from cosim.engines.ngspice.process import run_deck
+from cosim.engines.simulation.inference import run_bench
 from cosim.technology.catalog import load_technology
 from cosim.technology.types import Technology
 
@@ -47,11 +45,8 @@ def currents(technology: Technology, device: TransistorDesign, v_ds: float) -> n
         *transistor("unit", device, "d", "g"),
     )
     circuit = Circuit("one unit device", (), elements)
-    sweep = f".dc vg {begin:g} {begin + sign * STEP * (POINTS - 1):g} {sign * STEP:g}"
-    waves = run_deck(format_deck(circuit, technology, format_options(PRECISE, technology), sweep, "i(vd)"))
-    if isinstance(waves, Failure):
-        sys.exit(f"{technology.name}: {waves.detail}")
-    return np.abs(waves["vd#branch"])
+    sweep = Dc("v", "g", begin, begin + sign * STEP * (POINTS - 1), sign * STEP)
+    return np.abs(run_bench(Bench(circuit, technology, sweep, (Current("d"),), PRECISE), technology.name).through("d"))
 
 
 def measure(technology: Technology, device: TransistorDesign) -> tuple[str, ...]:

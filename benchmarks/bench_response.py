@@ -12,11 +12,9 @@ import numpy as np
 from smoke import shrink
 
 from cosim.cells.transistor import TransistorDesign, transistor
-from cosim.circuit.bench import PRECISE
-from cosim.circuit.dialects.ngspice import format_deck, format_options
+from cosim.circuit.bench import PRECISE, Bench, Current, Op
 from cosim.circuit.elements import GROUND, Circuit, Source
-from cosim.engines.engine import Failure
-from cosim.engines.ngspice.process import run_deck
+from cosim.engines.simulation.inference import run_bench
 from cosim.technology.catalog import load_technology
 
 DENSITIES = (1e-11, 5e-11, 2e-10, 1e-9, 2e-9, 4e-9, 8e-9)  # A of a device of W = L
@@ -41,12 +39,8 @@ def main() -> None:
                 Source("b", "v", "b", GROUND, technology.supply / 2),
             )
             circuit = Circuit("response to a threshold shift", (), elements)
-            waves = run_deck(
-                format_deck(circuit, technology, format_options(PRECISE, technology), ".op", "i(va) i(vb)")
-            )
-            if isinstance(waves, Failure):
-                sys.exit(f"{density:g} A: {waves.detail}")
-            change = np.log(abs(waves["vb#branch"][0] / waves["va#branch"][0]))
+            waves = run_bench(Bench(circuit, technology, Op(), (Current("a"), Current("b")), PRECISE), f"{density:g} A")
+            change = np.log(abs(waves.through("b")[0] / waves.through("a")[0]))
             rows.append(f"[{density:g}, {-SHIFT / change / technology.thermal_voltage:.3f}]")
         print(f"{technology.name} {polarity}: [{', '.join(rows)}]")
 
