@@ -23,8 +23,10 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.edited import EditedNetlist
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
-from cosim.engines.engine import Failure
+from cosim.engines.engine import Failure, Inference
 from cosim.engines.ngspice.process import run_bench, run_deck
+from cosim.engines.simulation.inference import run_inference
+from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.technology.calibration import load_calibration
 from cosim.technology.catalog import CORNERS, load_technology
@@ -125,6 +127,19 @@ def test_a_deck_carries_its_devices_and_starts_without_the_kit(kit, calibration,
     assert deck.count("\n.model ") == len(device_sizes(design.assembly.circuit)) >= 6
     for word in ("\n.lib", "\n.inc", "\n.param", "{", "agauss", str(kit.library.file.parent)):
         assert word not in deck.lower()
+
+
+@pytest.mark.ngspice
+def test_the_batched_engine_runs_a_network_of_a_kit(kit, make_network):
+    """Its self-cascodes are one device there. States equal ngspice's, readouts as near as its tables and reltol are."""
+    pytest.importorskip("numba", reason="the batched engine needs it: the extra batch")
+    network = make_network(26, widths=(2,), outputs=1, alphas=(1.0,))
+    design = compile_network(network, kit, load_calibration(shipped_path(kit.name, 8)))
+    bench = inference_bench(design, np.array([[0.9, 0.1, 0.4], [0.2, 0.8, 0.6], [0.7, 0.3, 0.9]]))
+    ours, theirs = (run_inference(bench, read_plan(design, 3), name) for name in ("batch", "ngspice"))
+    assert isinstance(ours, Inference) and isinstance(theirs, Inference)
+    np.testing.assert_array_equal(ours.states, theirs.states)
+    np.testing.assert_allclose(ours.readout, theirs.readout, rtol=0, atol=0.01 * design.i_unit)
 
 
 @pytest.fixture

@@ -239,12 +239,15 @@ def nets_of(elements: Sequence[Element], devices: Sequence[TabulatedDevice]) -> 
 
 
 def check_driven(elements: Sequence[Element], nets: Nets) -> None:
-    """Raise Unsupported for a net on which there are only gates, bulks and capacitors: leakage sets its voltage."""
+    """Raise Unsupported for a net on which there are only gates, bulks and capacitors: leakage sets its voltage.
+
+    The net between the transistors of a self-cascode, which is one device here, is none of `nets`.
+    """
     driven = {-1}
     for element in elements:
         match element:
             case Mos(_, drain, _, source):
-                driven |= {nets.row[drain], nets.row[source]}
+                driven |= {nets.row[net] for net in (drain, source) if net in nets.row}
             case Capacitor():
                 pass
             case _:

@@ -7,6 +7,7 @@ from cosim.circuit.elements import Capacitor, Mos, Source
 from cosim.engines.batch.circuit import (
     SparsityPattern,
     Unsupported,
+    check_driven,
     circuit_key,
     devices_of,
     minimum_degree,
@@ -105,6 +106,17 @@ def test_a_self_cascode_is_one_device():
     assert len(unequal) == 2
     twice = devices_of((nmos("l", "mid", "g", "0", m=2), upper))
     assert len(twice) == 2
+
+
+def test_what_drives_a_net():
+    """Sources, resistors, and ends of transistors do; the inner net of a self-cascode is no net of the circuit."""
+    pair = (nmos("l", "mid", "d", "0"), nmos("u", "d", "d", "mid", w=4e-6, l=0.4e-6), Source("i", "i", "0", "d", 1e-9))
+    nets = nets_of(pair, devices_of(pair))
+    assert "mid" not in nets.row
+    check_driven(pair, nets)
+    floating = (*pair, nmos("x", "d", "loose", "0"), Capacitor("c", "loose", "0", 1e-15))
+    with pytest.raises(Unsupported, match="only gates and capacitors are on the net loose"):
+        check_driven(floating, nets_of(floating, devices_of(floating)))
 
 
 def test_a_stack_is_no_cascode():
