@@ -20,6 +20,7 @@ from cosim.technology.foundry import DrawnTransistor, model_card, model_family, 
 from cosim.technology.models.bsim4 import BSIM4
 from cosim.technology.models.table import FAMILIES, family_of
 from cosim.verbs.common import audit_count, chosen_engine
+from cosim.verbs.datasheet.sheet import read_sheet
 
 PSP = "level=103.6 vfbo='-1.0*{0}' vfbl=0.15 toxo=7e-9 rgo=40 st2vfbo=0 lap='6e-8*(2-pre)+0*l'"
 # As the open kit has it: the model in the subcircuit, one instance under each condition, and a way to another model.
@@ -205,6 +206,12 @@ def test_a_verb_refuses_an_engine_without_the_models_before_it_begins(cosim_main
     code, _, err = cosim_main(verb, trained_network_path("digits_d4.pt"), *place)
     assert code != 0 and "--engine ngspice has no PSP103, the models of generic180; choose one of vacask" in err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_datasheet_is_refused(psp, tmp_path):
+    (tmp_path / "sheet.toml").write_text('netlist = "ota.sp"\ntechnology = "own.toml"\n[[measures]]\nname = "offset"\n')
+    with pytest.raises(InputError, match="must have models of BSIM4, .* no PSP103, the models of generic180"):
+        read_sheet(tmp_path / "sheet.toml")
 
 
 def test_an_engine_without_the_models_is_refused(technology, psp):

@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cosim.base.bounds import AREA, AUDIT, CHIPS, NOISE_RUNS, SEED
-from cosim.base.errors import InputError
 from cosim.cli.progress import progress_bar
 from cosim.cli.session import VerbSession
 from cosim.cli.settings import KeepingVerb
 from cosim.cli.types import Integer, Number
 from cosim.cli.verb import FILE, Result, argument, one_of, option, verb
 from cosim.engines.table import BATCH, NGSPICE, Entry, engine_entry, simulators
-from cosim.technology.foundry import model_family
 from cosim.verbs.common import (
     AUDITED,
     audit_count,
@@ -95,8 +93,6 @@ def run(options: DatasheetOptions, session: VerbSession) -> Result:
     simulator.check()
     sheet = read_sheet(options.sheet_file, options.pdk_root)
     technology = sheet.conditions[0].technology
-    if (family := model_family(technology)).osdi:
-        raise InputError(f"cosim datasheet needs ngspice, which has no {family.name}, the models of {technology.name}")
     audited = min(audit_count(options.audit, options.engine, technology), options.chips)
     if options.noise:
         check_noise(sheet, options.engine)

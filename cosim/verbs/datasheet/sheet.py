@@ -31,6 +31,7 @@ from cosim.base.text import check_known, listed, read_bytes, read_toml, shown, s
 from cosim.circuit.spice import Netlist, read_netlist
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
 from cosim.technology.conditions import at
+from cosim.technology.foundry import model_family
 from cosim.technology.parameters import Parameters
 from cosim.technology.types import Technology
 
@@ -164,6 +165,11 @@ def read_sheet(path: Path, pdk_root: Path | None = None) -> Datasheet:
     file = typed(content, SheetFile, where, _REPAIR)
     own = file.technology
     technology = load_technology(str(path.parent / own) if own.endswith(".toml") else own, pdk_root)
+    if (family := model_family(technology)).osdi:
+        raise InputError(
+            f"{where}: technology must have models of BSIM4, because cosim datasheet runs ngspice, which has no "
+            f"{family.name}, the models of {technology.name}; choose another"
+        )
     conditions = tuple(_conditions(file, technology, path))
     measures = tuple(_measure(one, f"{where}: measures.{one.name}") for one in file.measures)
     _check_measures(measures, [one.name for one in conditions[0].netlist.measures], where)
