@@ -23,7 +23,7 @@ from cosim.base.errors import MissingToolError, SimulationError
 from cosim.base.store import INFERENCES, keep_result, kept_result
 from cosim.base.write import make_folder
 from cosim.cells.assembly import StateCurrent
-from cosim.circuit.bench import Bench
+from cosim.circuit.bench import Bench, SmallSignalBench
 from cosim.engines.engine import (
     DEFAULT_TIMEOUT,
     Batched,
@@ -34,6 +34,8 @@ from cosim.engines.engine import (
     Progress,
     Run,
     Simulator,
+    SmallSignals,
+    SmallSignalSimulator,
     Waveforms,
 )
 from cosim.engines.simulation.read import ReadPlan, find_stop, read_inference
@@ -108,6 +110,18 @@ def run_bench(bench: Bench, what: str, simulator: str | None = None) -> Waveform
     if isinstance(found, Failure):
         raise SimulationError(f"{what}: {found}")
     return found
+
+
+def compute_small_signals(bench: SmallSignalBench) -> SmallSignals:
+    """Compute small signals and noise of a bench in the reference simulator of its technology.
+
+    Raises SimulationError where it fails or computes none, MissingToolError without the simulator.
+    """
+    name = reference_simulator(bench.technology)
+    simulator = simulator_named(name)
+    if not isinstance(simulator, SmallSignalSimulator):
+        raise SimulationError(f"{bench.circuit.title}: {name} computes no small signals")
+    return simulator.small_signals(bench)
 
 
 def run_inference(

@@ -45,9 +45,9 @@ class ModelFamily:
     or -1, says it; levels: values that `level` on its cards may have; simulator: name of the engine that measures its
     devices; forms: dialect -> how its cards are written there; instance: parameters that a library's subcircuit may
     give to its transistor -> the value that each must have, None where it is checked against the drawn size, taken into
-    the card, or without effect; any other must be 0; left_out: parameters that are not copied from the library's card,
-    which a form may write itself; fixed: parameters that cosim's cards set, whatever the library says; threshold,
-    mobility: parameters of a card to which a subcircuit's own shift is added and by which its factor is multiplied, ""
+    the card, or without effect; any other must be absent or 0; left_out: parameters that are not copied from the
+    library's card, which a form may write itself; fixed: parameters that cosim's cards set, whatever the library says;
+    threshold, mobility: parameters of a card that take up a subcircuit's own threshold shift and mobility factor, ""
     where a subcircuit must not have any; shift, factor: parameters of an instance for a threshold shift, V, and for a
     factor of the mobility, in decks and in libraries; signed: True where a positive shift is added to the threshold
     with its sign, which makes a p device stronger, False where it raises the magnitude in both; oxide: parameter for

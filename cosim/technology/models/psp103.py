@@ -4,10 +4,10 @@ VACASK's package has it as the file `psp103v4.osdi`, which implements version 10
 those of 103.6. Parameters that came later are left out, with a comment: in the open kit they have no effect. cosim runs
 these cards in VACASK. ngspice from version 44 on can load the same file, so netlists can be written for it as well.
 
-Cards set the resistances of gate and bulk to 0. That of the gate is below 1 kohm, that of the bulk, up to 35 kohm in
-unit devices, carries the currents of junctions alone. Each makes a node inside of the transistor, at which a fast ramp
-of voltages, by which charges are measured, leaves an error. A shift `delvto` raises the magnitude of the threshold in
-both polarities, unlike BSIM4's; `factuo` multiplies the mobility.
+Cards set the resistances of gate and bulk to 0. That of the gate is below 1 kohm; that of the bulk, up to 35 kohm in
+unit devices, carries no direct current but that of junctions. Each resistance would add a node inside of the
+transistor, which disturbs the measurement of charges by fast ramps of voltage. A shift `delvto` raises the magnitude of
+the threshold in both polarities, unlike BSIM4's; `factuo` multiplies the mobility.
 Source: G. Gildenblat et al., IEEE Trans. Electron Devices 53 (2006) 1979; PSP 103.6, CEA-Leti, 2017.
 """
 

@@ -18,9 +18,8 @@ from cosim.cells.schmitt import DECISION_NODE
 from cosim.circuit.bench import SMALL_SIGNAL, Analysis, Bench, Current, Dc, Op, Probe, SmallSignalBench, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Element, Instance, Resistor, Source
 from cosim.circuit.waveforms import DECIDE, Timing
-from cosim.engines.engine import SmallSignals, SmallSignalSimulator
-from cosim.engines.simulation.inference import run_bench
-from cosim.engines.table import reference_simulator, simulator_named
+from cosim.engines.engine import SmallSignals
+from cosim.engines.simulation.inference import compute_small_signals, run_bench
 from cosim.technology.noise import DECISION_CURRENTS, DecisionNode
 from cosim.technology.types import Technology
 
@@ -108,10 +107,8 @@ def _signals(
     technology: Technology, current: float, more: tuple[Element, ...], drive: Source, hertz: float
 ) -> SmallSignals:
     """Compute small signals of a cell at one frequency; more: elements beside it."""
-    simulator = simulator_named(reference_simulator(technology))
-    assert isinstance(simulator, SmallSignalSimulator)
     circuit = _circuit(technology, current, 0.0, more)
-    return simulator.small_signals(SmallSignalBench(circuit, technology, drive, (hertz,)))
+    return compute_small_signals(SmallSignalBench(circuit, technology, drive, (hertz,)))
 
 
 def _farad(found: SmallSignals, hertz: float) -> float:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from cosim.cells.transistor import TransistorDesign, transistor
 from cosim.circuit.bench import Current, SmallSignalBench, Voltage
 from cosim.circuit.elements import GROUND, Circuit, Source
-from cosim.engines.engine import SmallSignals, SmallSignalSimulator
-from cosim.engines.table import reference_simulator, simulator_named
+from cosim.engines.engine import SmallSignals
+from cosim.engines.simulation.inference import compute_small_signals
+from cosim.engines.table import reference_simulator
 from cosim.technology.noise import KINDS, NOISE_FILE, DeviceNoise, NoiseFit
 from cosim.technology.types import HOLD_CAPACITANCE, Technology
 from cosim.verbs.calibrate.decision import measure_decision
@@ -115,12 +116,10 @@ def _circuit(technology: Technology, kind: str, drain: str = "d", gate: str = "d
 
 
 def _small_signals(bench: SmallSignalBench, start: Point) -> SmallSignals:
-    """Compute small signals in the technology's reference simulator; start: net -> first guess, V."""
-    simulator = simulator_named(reference_simulator(bench.technology))
-    assert isinstance(simulator, SmallSignalSimulator)
+    """Compute the small signals of a bench from first guesses of its nets; start: net -> V, also of other nets."""
     nets = {net for mos in bench.circuit.flatten() for net in (mos.drain, mos.source)} - {"vdd", GROUND}
     known = tuple((net, volt) for net, volt in start.items() if net in nets)
-    return simulator.small_signals(replace(bench, start=known))
+    return compute_small_signals(replace(bench, start=known))
 
 
 def _driven(technology: Technology, kind: str, current: float, start: Point, hertz: tuple[float, ...]) -> SmallSignals:
