@@ -299,8 +299,11 @@ def _three_terminal_tables(tables: Sequence[DeviceTable]) -> Columns:
 
 
 def _by_power(cubics: Array) -> NDArray[np.float32]:
-    """Return cubics (cells, columns, 4) as (cells, 4, LANES): all columns' coefficients of a power side by side."""
-    found = np.zeros((len(cubics), 4, LANES), dtype=np.float32)
+    """Return cubics (cells, columns, 4) as (cells, 4, columns): all columns' coefficients of a power side by side.
+
+    Columns of zeros fill the last vector of LANES.
+    """
+    found = np.zeros((len(cubics), 4, LANES * -(-cubics.shape[1] // LANES)), dtype=np.float32)
     found[:, :, : cubics.shape[1]] = cubics.transpose(0, 2, 1)
     return found
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numba.cuda
 
-from cosim.engines.batch import lanes, table_lookup
+from cosim.engines.batch import table_lookup
 from cosim.engines.batch.device_tables import FOUR_TERMINAL_COLUMNS, RANK, RESPONSES
+from cosim.engines.batch.table_lookup import LINE_WIDTH, RESPONSE_WIDTH
 
 cuda: Any = numba.cuda
 LANES = 1  # of a thread
-_WIDTH = lanes.LANES  # functions of a line in a table
 jit = inlined_jit = cached_jit = cuda.jit(device=True)
 table_cell: Any = jit(table_lookup.table_cell.py_func)
 spline_weights: Any = jit(table_lookup.spline_weights.py_func)
@@ -147,9 +147,9 @@ def exp(x: Any) -> Any:
 
 
 @jit
-def _cubic(table: Any, at: Any, u: Any) -> Any:
-    """Return value and derivative of one function of a table at u V from its cell's beginning."""
-    p1, p2, p3 = float(table[at + _WIDTH]), float(table[at + 2 * _WIDTH]), float(table[at + 3 * _WIDTH])
+def _cubic(table: Any, at: Any, width: Any, u: Any) -> Any:
+    """Return value and derivative of the function at `at` of a table at u V from its cell's beginning."""
+    p1, p2, p3 = float(table[at + width]), float(table[at + 2 * width]), float(table[at + 3 * width])
     return ((p3 * u + p2) * u + p1) * u + float(table[at]), (p3 * (u * 3.0) + p2 * 2.0) * u + p1
 
 
@@ -161,25 +161,25 @@ def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviati
     """
     table, at = s.gate_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(x, s.gate_axis, table)
-    begin = s.gate_table_start[table] + 4 * _WIDTH * cell
-    value, bend = _cubic(s.gate_table, begin, u)
+    begin = s.gate_table_start[table] + 4 * LINE_WIDTH * cell
+    value, bend = _cubic(s.gate_table, begin + RANK, LINE_WIDTH, u)
     level = math.exp(value + bend * out)
     for k in range(RANK):
-        value, slope = _cubic(s.gate_table, begin + k + 1, u)
+        value, slope = _cubic(s.gate_table, begin + k, LINE_WIDTH, u)
         v.gate_functions[at + k, lane], v.gate_functions[at + RANK + k, lane] = (
             value * level,
             (value * bend + slope) * level,
         )
     shift = v.gate_shift[line, lane] if has_deviations else 0.0
     shifted_cell, shifted_u, shifted_out = table_cell(x - shift, s.gate_axis, table)
-    shifted = s.gate_table_start[table] + 4 * _WIDTH * shifted_cell
-    value, slope = _cubic(s.gate_table, shifted + RANK + 1, shifted_u)
+    shifted = s.gate_table_start[table] + 4 * LINE_WIDTH * shifted_cell
+    value, slope = _cubic(s.gate_table, shifted + RANK + 1, LINE_WIDTH, shifted_u)
     v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = value + slope * shifted_out, slope
     v.gate_point[line, lane] = x
     if has_deviations:
-        begin, at = s.response_table_start[table] + 4 * _WIDTH * cell, line * 2 * RESPONSES
+        begin, at = s.response_table_start[table] + 4 * RESPONSE_WIDTH * cell, line * 2 * RESPONSES
         for k in range(RESPONSES):
-            value, slope = _cubic(s.response_table, begin + k, u)
+            value, slope = _cubic(s.response_table, begin + k, RESPONSE_WIDTH, u)
             v.gate_responses[at + k, lane], v.gate_responses[at + RESPONSES + k, lane] = value, slope
 
 
@@ -188,11 +188,11 @@ def evaluate_drain_line(s: Any, v: Any, line: Any, lane: Any, y: Any) -> None:
     """Evaluate the table of a drain line at V_DS = y, V, in a GPU kernel: functions, charge and derivatives."""
     table, at = s.drain_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(y, s.drain_axis, table)
-    begin = s.drain_table_start[table] + 4 * _WIDTH * cell
+    begin = s.drain_table_start[table] + 4 * LINE_WIDTH * cell
     for k in range(RANK):
-        value, slope = _cubic(s.drain_table, begin + k, u)
+        value, slope = _cubic(s.drain_table, begin + k, LINE_WIDTH, u)
         v.drain_functions[at + k, lane], v.drain_functions[at + RANK + k, lane] = value + slope * out, slope
-    value, slope = _cubic(s.drain_table, begin + RANK, u)
+    value, slope = _cubic(s.drain_table, begin + RANK, LINE_WIDTH, u)
     v.drain_charge[2 * line, lane], v.drain_charge[2 * line + 1, lane] = value + slope * out, slope
     v.drain_point[line, lane] = y
 

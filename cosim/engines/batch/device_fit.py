@@ -50,7 +50,7 @@ STATIC = Tolerances(abstol=1e-18, vntol=1e-9, reltol=1e-6)
 FAST = replace(STATIC, xmu=0.0, trtol=1e9, chgtol=1e-3)
 _RAMP = 1e-18  # s from point to point: no transistor conducts so fast
 _COPIES = 600  # in one deck
-FORMAT = 6  # raised whenever a table of the same device comes out differently
+FORMAT = 7  # raised whenever a table of the same device comes out differently
 Bias = tuple[float, float]  # voltages of the source and of the drain of a device's copy, V to the bulk
 
 
@@ -347,7 +347,7 @@ def fit_three_terminal(setup: MeasurementSetup, kind: DeviceKind) -> ThreeTermin
     found = ThreeTerminalTable(
         x,
         y,
-        cubics(x, np.vstack([np.log(reference), gate, q - q[_index(x, 0.0)]])),
+        cubics(x, np.vstack([gate, np.log(reference), q - q[_index(x, 0.0)]])),
         cubics(y, np.vstack([drain, j - j[zero]]), zero),  # BSIM4's current bends where V_DS changes its sign
         cubics(x, _responses(setup, kind, x, float(y.points[high]))),
         c_gd,

@@ -40,8 +40,8 @@ from cosim.base.store import kept_arrays
 from cosim.technology.types import Polarity
 
 Array = NDArray[np.float64]
-RANK = 6  # 4 leaves 0.3 to 1 % at 20 to 100 nA and a low V_DS
-GATE_COLUMNS = RANK + 2  # a, c_k, q
+RANK = 8  # 6 leaves 0.4 to 2 % between 20 and 100 nA, 8 up to 0.2 %
+GATE_COLUMNS = RANK + 2  # c_k, a, q
 DRAIN_COLUMNS = RANK + 1  # b_k, j
 RESPONSES = 6  # r, s, e of a device or of both of a cascode, then those of the upper one's difference
 FOUR_TERMINAL_COLUMNS = 4  # l, Q_G, Q of the lower end, Q of the higher end
@@ -143,7 +143,7 @@ def three_terminal_current(
 
     vt_shift: of the lower and the upper device, V. Beyond the end of an axis the last cell's cubic is continued.
     """
-    a, *c, _ = _cubic(table.gate, table.x, x)
+    *c, a, _ = _cubic(table.gate, table.x, x)
     *b, _ = _cubic(table.drain, table.y, y)
     r, s, _, r_upper, s_upper, _ = _cubic(table.responses, table.x, x)
     lower, more = vt_shift[0], vt_shift[1] - vt_shift[0]

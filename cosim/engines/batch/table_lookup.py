@@ -14,6 +14,9 @@ from cosim.engines.batch.compiled import inlined_jit
 from cosim.engines.batch.device_tables import FOUR_TERMINAL_COLUMNS, RANK, RESPONSES
 from cosim.engines.batch.lanes import LANES, extract, halves, halves_added, load_consecutive, splat
 
+assert RANK == LANES, "the products of a line's table are one vector, what else it has is a second one"
+LINE_WIDTH, RESPONSE_WIDTH = 2 * LANES, LANES  # numbers from one power's coefficients in a table to the next
+
 
 @inlined_jit
 def table_cell(x: float, axis: Any, table: int) -> Any:
@@ -39,11 +42,10 @@ def spline_weights(place: float) -> Any:
 
 
 @inlined_jit
-def _cubics(table: Any, begin: int, cell: int, u: float) -> Any:
-    """Return values and derivatives of all functions of a table at u V from their cell's beginning."""
-    at = begin + 4 * LANES * cell
-    p1, p2 = load_consecutive(table, at + LANES), load_consecutive(table, at + 2 * LANES)
-    p3 = load_consecutive(table, at + 3 * LANES)
+def _cubics(table: Any, at: int, width: int, u: float) -> Any:
+    """Return values and derivatives of the LANES functions from `at` on, at u V from their cell's beginning."""
+    p1, p2 = load_consecutive(table, at + width), load_consecutive(table, at + 2 * width)
+    p3 = load_consecutive(table, at + 3 * width)
     value = ((p3 * u + p2) * u + p1) * u + load_consecutive(table, at)
     return value, (p3 * (u * 3.0) + p2 * 2.0) * u + p1
 
@@ -56,23 +58,28 @@ def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_devia
     """
     table, at = s.gate_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(x, s.gate_axis, table)
-    value, slope = _cubics(s.gate_table, s.gate_table_start[table], cell, u)
-    bend = extract(slope, 0)
-    level = exp(extract(value, 0) + bend * out)
+    begin = s.gate_table_start[table]
+    first = begin + 4 * LINE_WIDTH * cell
+    value, slope = _cubics(s.gate_table, first, LINE_WIDTH, u)
+    level_and_charge, slopes = _cubics(s.gate_table, first + LANES, LINE_WIDTH, u)
+    bend, capacitance = extract(slopes, 0), extract(slopes, 1)
+    level = exp(extract(level_and_charge, 0) + bend * out)
     current, by_gate = value * level, (value * bend + slope) * level
     for k in range(RANK):
-        v.gate_functions[at + k, lane] = extract(current, k + 1)
-        v.gate_functions[at + RANK + k, lane] = extract(by_gate, k + 1)
-    charge, capacitance = extract(value, RANK + 1) + extract(slope, RANK + 1) * out, extract(slope, RANK + 1)
+        v.gate_functions[at + k, lane] = extract(current, k)
+        v.gate_functions[at + RANK + k, lane] = extract(by_gate, k)
+    charge = extract(level_and_charge, 1) + capacitance * out
     if has_deviations:
         shifted_cell, shifted_u, shifted_out = table_cell(x - v.gate_shift[line, lane], s.gate_axis, table)
-        value, slope = _cubics(s.gate_table, s.gate_table_start[table], shifted_cell, shifted_u)
-        capacitance = extract(slope, RANK + 1)
-        charge = extract(value, RANK + 1) + capacitance * shifted_out
+        first = begin + 4 * LINE_WIDTH * shifted_cell
+        level_and_charge, slopes = _cubics(s.gate_table, first + LANES, LINE_WIDTH, shifted_u)
+        capacitance = extract(slopes, 1)
+        charge = extract(level_and_charge, 1) + capacitance * shifted_out
     v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = charge, capacitance
     v.gate_point[line, lane] = x
     if has_deviations:
-        value, slope = _cubics(s.response_table, s.response_table_start[table], cell, u)
+        first = s.response_table_start[table] + 4 * RESPONSE_WIDTH * cell
+        value, slope = _cubics(s.response_table, first, RESPONSE_WIDTH, u)
         at = line * 2 * RESPONSES
         for k in range(RESPONSES):
             v.gate_responses[at + k, lane] = extract(value, k)
@@ -87,13 +94,15 @@ def evaluate_drain_line(s: Any, v: Any, line: int, lane: int, y: float) -> None:
     """
     table, at = s.drain_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(y, s.drain_axis, table)
-    value, slope = _cubics(s.drain_table, s.drain_table_start[table], cell, u)
+    first = s.drain_table_start[table] + 4 * LINE_WIDTH * cell
+    value, slope = _cubics(s.drain_table, first, LINE_WIDTH, u)
     value = value + slope * out
+    charge, capacitance = _cubics(s.drain_table, first + LANES, LINE_WIDTH, u)
     for k in range(RANK):
         v.drain_functions[at + k, lane] = extract(value, k)
         v.drain_functions[at + RANK + k, lane] = extract(slope, k)
-    v.drain_charge[2 * line, lane] = extract(value, RANK)
-    v.drain_charge[2 * line + 1, lane] = extract(slope, RANK)
+    v.drain_charge[2 * line, lane] = extract(charge, 0) + extract(capacitance, 0) * out
+    v.drain_charge[2 * line + 1, lane] = extract(capacitance, 0)
     v.drain_point[line, lane] = y
 
 
