@@ -195,7 +195,7 @@ def test_the_comparators_of_a_calibration(technology, upper):
 @needs_vacask
 @pytest.mark.ngspice
 def test_what_a_closing_gate_leaves_on_its_capacitor(technology):
-    """Within a clock's edge, where VACASK checks no step's error behind the corner.
+    """Within a clock's edge, where VACASK does not check the error of its first step.
 
     0.1 mV of the held voltage is 0.3 % of a current. With VACASK's own first step of a quarter of the edge the two
     simulators differ by 0.03 mV at 4 nA and 0.11 mV at 6 nA; with small ones by 0.0002 mV.

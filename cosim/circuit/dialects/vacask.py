@@ -15,8 +15,10 @@ from cosim.technology.models.family import ModelFamily
 from cosim.technology.types import Technology
 
 RUN = "run"  # the analysis; its results are in a raw file of this name
-CORNER_STEP = "0.02"  # first step behind a corner of a source, over the time to the next one
 SWEPT = "swept"  # the value that a sweep sets, in that file
+LONGEST_STEP = (
+    "0.0201"  # over the time from one corner of the sources to the next; above 1/50, or the last one is halved
+)
 _LANGUAGE = replace(
     BRACKETS,
     ends="ends",
@@ -68,14 +70,16 @@ def option_texts(tolerances: Tolerances, technology: Technology) -> dict[str, st
     1e-17 A that ends the transient of a clocked cell on gf180mcu, because at its smallest steps a clock's current still
     changes by 2e-15 A an iteration; 1e-16 A does not. So below the default `abstol` that requirement is switched off.
 
-    Behind a corner of a source VACASK checks no step's error, and its first step is a quarter of the way to the next
-    corner. Within a clock's edge that moves what a sample gate leaves on its capacitor by up to 0.18 mV (0.5 % of a
-    held current); `CORNER_STEP` leaves 0.001 mV and adds a third to a transient's time.
+    VACASK does not check the error of the first step behind a corner of a source, and lets a step be a quarter of the
+    time between two corners. Within a clock's edge that moves what a sample gate leaves on its capacitor by up to 0.18
+    mV (0.5 % of a held current). With `LONGEST_STEP` it is 0.001 mV, and a comparator's bench takes a third longer.
+    Steps of the backward Euler rule measure charges from corner to corner, and are exact at any length.
     """
     renamed = {"trtol": "tran_lteratio", "xmu": "tran_xmu"}
     settings = {renamed.get(name, name): value for name, value in tolerance_texts(tolerances).items()}
     by_voltage = {"nr_residualcheck": "0"} if tolerances.abstol < Tolerances().abstol else {}
-    return {"temp": format_number(technology.celsius), **settings, **by_voltage, "tran_fbr": CORNER_STEP}
+    steps = {} if tolerances.xmu == 0.0 else {"tran_fbr": LONGEST_STEP}
+    return {"temp": format_number(technology.celsius), **settings, **by_voltage, **steps}
 
 
 def _testbench(bench: Bench) -> list[str]:

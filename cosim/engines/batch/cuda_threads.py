@@ -161,11 +161,11 @@ def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviati
     """
     table, at = s.gate_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(x, s.gate_axis, table)
-    begin = s.gate_table_start[table] + 4 * LINE_WIDTH * cell
-    value, bend = _cubic(s.gate_table, begin + RANK, LINE_WIDTH, u)
+    first = s.gate_table_start[table] + 4 * LINE_WIDTH * cell
+    value, bend = _cubic(s.gate_table, first + RANK, LINE_WIDTH, u)
     level = math.exp(value + bend * out)
     for k in range(RANK):
-        value, slope = _cubic(s.gate_table, begin + k, LINE_WIDTH, u)
+        value, slope = _cubic(s.gate_table, first + k, LINE_WIDTH, u)
         v.gate_functions[at + k, lane], v.gate_functions[at + RANK + k, lane] = (
             value * level,
             (value * bend + slope) * level,
@@ -177,9 +177,9 @@ def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviati
     v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = value + slope * shifted_out, slope
     v.gate_point[line, lane] = x
     if has_deviations:
-        begin, at = s.response_table_start[table] + 4 * RESPONSE_WIDTH * cell, line * 2 * RESPONSES
+        first, at = s.response_table_start[table] + 4 * RESPONSE_WIDTH * cell, line * 2 * RESPONSES
         for k in range(RESPONSES):
-            value, slope = _cubic(s.response_table, begin + k, RESPONSE_WIDTH, u)
+            value, slope = _cubic(s.response_table, first + k, RESPONSE_WIDTH, u)
             v.gate_responses[at + k, lane], v.gate_responses[at + RESPONSES + k, lane] = value, slope
 
 
@@ -188,11 +188,11 @@ def evaluate_drain_line(s: Any, v: Any, line: Any, lane: Any, y: Any) -> None:
     """Evaluate the table of a drain line at V_DS = y, V, in a GPU kernel: functions, charge and derivatives."""
     table, at = s.drain_lines[line, 2], line * 2 * RANK
     cell, u, out = table_cell(y, s.drain_axis, table)
-    begin = s.drain_table_start[table] + 4 * LINE_WIDTH * cell
+    first = s.drain_table_start[table] + 4 * LINE_WIDTH * cell
     for k in range(RANK):
-        value, slope = _cubic(s.drain_table, begin + k, LINE_WIDTH, u)
+        value, slope = _cubic(s.drain_table, first + k, LINE_WIDTH, u)
         v.drain_functions[at + k, lane], v.drain_functions[at + RANK + k, lane] = value + slope * out, slope
-    value, slope = _cubic(s.drain_table, begin + RANK, LINE_WIDTH, u)
+    value, slope = _cubic(s.drain_table, first + RANK, LINE_WIDTH, u)
     v.drain_charge[2 * line, lane], v.drain_charge[2 * line + 1, lane] = value + slope * out, slope
     v.drain_point[line, lane] = y
 

@@ -11,11 +11,21 @@ from math import exp
 from typing import Any
 
 from cosim.engines.batch.compiled import inlined_jit
-from cosim.engines.batch.device_tables import FOUR_TERMINAL_COLUMNS, RANK, RESPONSES
+from cosim.engines.batch.device_tables import (
+    DRAIN_COLUMNS,
+    FOUR_TERMINAL_COLUMNS,
+    GATE_COLUMNS,
+    RANK,
+    RESPONSES,
+)
 from cosim.engines.batch.lanes import LANES, extract, halves, halves_added, load_consecutive, splat
 
-assert RANK == LANES, "the products of a line's table are one vector, what else it has is a second one"
-LINE_WIDTH, RESPONSE_WIDTH = 2 * LANES, LANES  # numbers from one power's coefficients in a table to the next
+# Numbers from one power's coefficients in a table to the next: the products of a line are one vector, all else it has
+# is a second one.
+LINE_WIDTH, RESPONSE_WIDTH = 2 * LANES, LANES
+assert RANK == LANES
+assert DRAIN_COLUMNS < GATE_COLUMNS <= LINE_WIDTH
+assert RESPONSES <= RESPONSE_WIDTH
 
 
 @inlined_jit
@@ -61,20 +71,20 @@ def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_devia
     begin = s.gate_table_start[table]
     first = begin + 4 * LINE_WIDTH * cell
     value, slope = _cubics(s.gate_table, first, LINE_WIDTH, u)
-    level_and_charge, slopes = _cubics(s.gate_table, first + LANES, LINE_WIDTH, u)
-    bend, capacitance = extract(slopes, 0), extract(slopes, 1)
-    level = exp(extract(level_and_charge, 0) + bend * out)
+    others, their_slopes = _cubics(s.gate_table, first + LANES, LINE_WIDTH, u)
+    bend, capacitance = extract(their_slopes, 0), extract(their_slopes, 1)
+    level = exp(extract(others, 0) + bend * out)
     current, by_gate = value * level, (value * bend + slope) * level
     for k in range(RANK):
         v.gate_functions[at + k, lane] = extract(current, k)
         v.gate_functions[at + RANK + k, lane] = extract(by_gate, k)
-    charge = extract(level_and_charge, 1) + capacitance * out
+    charge = extract(others, 1) + capacitance * out
     if has_deviations:
         shifted_cell, shifted_u, shifted_out = table_cell(x - v.gate_shift[line, lane], s.gate_axis, table)
         first = begin + 4 * LINE_WIDTH * shifted_cell
-        level_and_charge, slopes = _cubics(s.gate_table, first + LANES, LINE_WIDTH, shifted_u)
-        capacitance = extract(slopes, 1)
-        charge = extract(level_and_charge, 1) + capacitance * shifted_out
+        others, their_slopes = _cubics(s.gate_table, first + LANES, LINE_WIDTH, shifted_u)
+        capacitance = extract(their_slopes, 1)
+        charge = extract(others, 1) + capacitance * shifted_out
     v.gate_charge[2 * line, lane], v.gate_charge[2 * line + 1, lane] = charge, capacitance
     v.gate_point[line, lane] = x
     if has_deviations:

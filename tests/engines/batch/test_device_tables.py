@@ -11,7 +11,6 @@ from cosim.circuit.elements import Circuit, Mos, Source
 from cosim.engines.batch import device_fit
 from cosim.engines.batch.device_fit import MeasurementSetup, device_tables, fit_table, top_voltage
 from cosim.engines.batch.device_tables import (
-    RANK,
     DeviceKind,
     FourTerminalTable,
     GridAxis,
@@ -94,7 +93,7 @@ def test_a_three_terminal_current_is_the_simulators(technology, measured, kind):
     assert inside.sum() > 100
     # what the low-rank fit leaves, see ThreeTerminalTable.error, and 1e-4 of ngspice's own gmin in the lowest decade
     assert found[inside] == pytest.approx(truth[inside], rel=1e-3, abs=0)
-    assert table.error < 5e-3  # up to 100 nA
+    assert table.error < 1e-3  # up to 100 nA; six products left up to 4e-3
 
 
 def test_a_current_at_a_low_voltage_is_right_within_its_saturated_one(technology, measured):
@@ -111,8 +110,8 @@ def test_a_current_at_a_low_voltage_is_right_within_its_saturated_one(technology
     error = (three_terminal_current(table, x, y) - low) / truth[2]
     # what the fit weighs its errors by; a spline across V_DS = 0, where BSIM4 bends, is off by 2.6e-3 at 5 mV
     assert np.abs(error[:, working]).max() < 1e-3
-    # at no drop the products cancel but for their rounding
-    assert np.abs(three_terminal_current(table, x, np.array(0.0)) / truth[2]).max() < RANK * np.finfo(float).eps
+    # at no drop the products are 0 but for the rounding of the fit, 1e-20 to 1e-16 of the current
+    assert np.abs(three_terminal_current(table, x, np.array(0.0)) / truth[2]).max() < 1e-13
 
 
 @pytest.mark.parametrize("kind", [THREE_TERMINAL["n"], THREE_TERMINAL["p"], PAIR], ids=["n", "p", "cascode"])
@@ -151,9 +150,9 @@ def test_a_four_terminal_current_is_the_simulators(technology, measured, polarit
     gate = sign * (waves["g"] - bulk)
     found, *_ = four_terminal_values(table, gate, source[:, None], drop[:, None])
     inside = truth > 1e-12
-    # 25 to 50 mV of a quadratic spline, and 4e-4 of what the source loses to the bulk
-    assert found[inside] == pytest.approx(truth[inside], rel=1e-2, abs=0)
-    assert table.error < 5e-3
+    # 30 to 40 mV of a quadratic spline, more below 0.1 V, and 4e-4 of what the source loses to the bulk
+    assert found[inside] == pytest.approx(truth[inside], rel=5e-3, abs=0)
+    assert table.error < 1e-3
 
 
 def flowed(technology, elements, source: str, end: float):
