@@ -21,7 +21,7 @@ r"""Table of dialects: netlist, device cards and testbench of one circuit as tex
     charge     chgtol, trtol       chgtol, trtol with  none                none              chgtol, tran_lteratio
                                    runlvl=0
     ringing    xmu                 mu                  method=gear         method=gear2only  tran_xmu
-    corners    none                none                none                none              tran_fbr
+    breakpoints not written        not written         not written         not written       tran_fbr
     save       .save v(x.n) i(v)   .probe tran ..      .print tran V(X:N)  save x.n v:p      save v('x:n') i(v)
 
 Everywhere: ground is `0`; a source's current counts from its first node through it to its second. Numbers carry an

@@ -40,7 +40,7 @@ from cosim.base.store import kept_arrays
 from cosim.technology.types import Polarity
 
 Array = NDArray[np.float64]
-RANK = 8  # largest `error` of a unit device in four technologies: 1.8 % with 6 products, 0.6 % with 8; both sky130's p
+RANK = 8  # largest `error` of all technologies' unit devices, that of sky130's p mirror: 1.8 % with 6, 0.6 % with 8
 GATE_COLUMNS = RANK + 2  # c_k, a, q
 DRAIN_COLUMNS = RANK + 1  # b_k, j
 RESPONSES = 6  # r, s, e of a device or of both of a cascode, then those of the upper one's difference

@@ -3,7 +3,7 @@
 """Look up tables in one lane: the functions of a gate or drain line, or the columns of a four-terminal device.
 
 A vector of LANES numbers holds here the functions of a table side by side, not instances: a lane that moved is
-evaluated alone, and all its functions at once. `cuda_threads` reads the same tables one function after the other.
+evaluated alone, LANES of its functions at once. `cuda_threads` reads the same tables one function after the other.
 s is the circuit (`arrays.CircuitArrays`), v the values of its tile (`arrays.TileValues`).
 """
 
@@ -20,8 +20,8 @@ from cosim.engines.batch.device_tables import (
 )
 from cosim.engines.batch.lanes import LANES, extract, halves, halves_added, load_consecutive, splat
 
-# Numbers from one power's coefficients in a table to the next: the products of a line are one vector, all else it has
-# is a second one.
+# Numbers between the coefficients of successive powers in a table. A gate or drain line has two vectors: its RANK
+# factors c_k or b_k, then a and q, or j, then zeros.
 LINE_WIDTH, RESPONSE_WIDTH = 2 * LANES, LANES
 assert RANK == LANES
 assert DRAIN_COLUMNS < GATE_COLUMNS <= LINE_WIDTH

@@ -1,4 +1,4 @@
-"""The kernels on a CUDA device, as numba's simulator of one runs them: the same steps and waveforms as here.
+"""The kernels on a CUDA device, as numba's simulator of one runs them: the same waveforms as here.
 
 Run as a script it is that simulator, which a process chooses before it imports numba.
 """
@@ -86,7 +86,7 @@ def test_a_device_finds_what_the_processor_finds():
         assert min(here, there) > 20
         assert apart < 1e-5
     assert all(here == there for here, there, _ in mirrors)
-    # a cell on its way amplifies rounding, and so may take some steps more: 104 and 106 were seen
+    # a switching cell amplifies rounding, so the two differ by a few steps: 104 and 106 were seen
     assert all(abs(here - there) <= 3 for here, there, _ in cells)
 
 
