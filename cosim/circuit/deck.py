@@ -134,6 +134,8 @@ def _format_element(element: Element, technology: Technology, language: Language
             ohm = language.resistor.format(format_number(value))
             return f"{language.named(f'r{name}')} {language.joined(a, b)} {ohm}"
         case Source(name, kind, a, b, value):
+            if isinstance(value, tuple) and len(value) == 1:
+                ((_, value),) = value  # VACASK refuses a waveform of one point
             numbers = [number for point in value for number in point] if isinstance(value, tuple) else [value]
             form = language.points if isinstance(value, tuple) else language.constant
             text = form.format(kind=kind, value=language.comma.join(map(format_number, numbers)))

@@ -93,6 +93,11 @@ def test_numbers_are_exponents_and_read_back(value):
     assert float(text) == pytest.approx(value, rel=5e-12, abs=1e-300)
 
 
+def test_a_waveform_of_one_point_is_constant(technology):
+    """VACASK refuses such a waveform; a ladder that only holds its level is driven by one."""
+    assert format_elements([Source("in", "i", "a", "0", ((0.0, 2.5e-10),))], technology) == ["iin a 0 dc 2.5e-10"]
+
+
 def test_long_lines_are_folded_at_words(technology):
     points = tuple((k * 1e-3, k * 1.25e-10) for k in range(40))
     lines = format_elements([Source("in", "i", "a", "0", points)], technology)
