@@ -347,6 +347,7 @@ def fit_three_terminal(setup: MeasurementSetup, kind: DeviceKind) -> ThreeTermin
     c_gd = float((gate_over_y[first] - gate_over_y[-1]) / (y.points[-1] - y.points[first]))
     q, j = gate_over_x - c_gd * x.points, drain_over_y - c_gd * y.points
     zero = _index(y, 0.0)
+    drain[:, zero] = 0.0  # at V_DS = 0, where the fit leaves its rounding
     found = ThreeTerminalTable(
         x,
         y,
