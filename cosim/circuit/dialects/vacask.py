@@ -73,8 +73,9 @@ def option_texts(tolerances: Tolerances, technology: Technology) -> dict[str, st
     VACASK accepts the first step behind a breakpoint without an estimate of its error, and by default lets every step
     take a quarter of the time between two breakpoints. Within a clock's edge that first step shifts the voltage that a
     sample gate leaves on its capacitor: by up to 0.18 mV on sg13g2 at 6 nA, 0.5 % of the current. With `STEP_SHARE` the
-    shift is 0.001 mV, and a comparator's bench takes a third longer. Decks with `xmu` 0, which measure the charges of
-    device tables, do without: a backward Euler step's length times the current at its end is its change of charge.
+    shift is 0.001 mV, and a comparator's bench takes a third longer. Decks with `xmu` 0 integrate by backward Euler and
+    only measure charges. There the current at a step's end times its length is exactly the change of charge, however
+    long the step, so they need no limit.
     """
     renamed = {"trtol": "tran_lteratio", "xmu": "tran_xmu"}
     settings = {renamed.get(name, name): value for name, value in tolerance_texts(tolerances).items()}

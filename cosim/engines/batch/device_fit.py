@@ -305,13 +305,13 @@ _STEP = 0.01  # V, of a three-terminal device
 _FOUR_TERMINAL_STEPS = (0.04, 0.03, 0.03)
 _CHARGE_STEP = 0.1  # V of source and V_DS where charges of a four-terminal device are measured
 _LIMIT = 1e-5  # V_DS, V, that stands for 0 in ln(I / (1 - exp(-V_DS / U_T)))
-_BEYOND = 0.3  # V beyond the axes that a drain goes where V_S + V_DS leads further
+_BEYOND = 0.3  # V above the end of the axes, at which the measured drain voltage V_S + V_DS is cut
 _FLOOR = 1e-19  # A
 _VT_STEP, _BETA_STEP = 0.01, 1.02
 SIGNAL = (1e-12, 1e-7)  # A: currents whose error is reported
 _RESPONDING = (1e-12, 1e-8)  # A: where the gate shift of a threshold is taken
-_TYPICAL = 2e-10  # A: where the drain's charge is taken
-_SATURATED = 0.2  # V_DS, V: from there on the overlap is taken
+_TYPICAL = 2e-10  # A: the drain's charge is measured at the first gate voltage with more current
+_SATURATED = 0.2  # V_DS, V, from which on the slope of the gate's charge is C_GD
 
 
 def top_voltage(technology: Technology) -> float:
