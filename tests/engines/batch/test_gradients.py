@@ -3,8 +3,9 @@
 Against central differences of the batched engine, of whole circuits: compiled anew, biased or drawn otherwise. A weight
 moves by a step of the grid, 1/8, in which a row's currents are linear but for the voltage of its node (0.2 % of a
 weight on 0.6 nA and more); a threshold by 1/128, half the gap between two candidates, so that it stays in the middle of
-one; what a pin's 1 % moves is smooth to 1e-4. Steps of the transients differ, which leaves 1e-12 A in currents of 1e-9
-A, and a sum of some ten of these moves by 1e-10 A and more. Together: 1 %, as in the batched engine's own test.
+one; a pin by 3 %, in which its mirror's currents are linear to 2e-4. Steps of the transients differ, which leaves up to
+1e-12 A in a sum; over twice a pin's step that is 2e-11 A, and the derivatives compared here are 2e-9 A and more.
+Together: 1 %, as in the batched engine's own test.
 """
 
 from dataclasses import replace
@@ -115,7 +116,7 @@ def test_bias_pins(circuit, samples, chips):
     total = Sum(run)
     by = total.by(run).pins
     for pin in sorted(by, key=lambda pin: -abs(by[pin]))[:4]:
-        expected = difference(on_chip, samples, total, lambda step, pin=pin: ({}, {pin: np.exp(step)}, {}), 0.01)
+        expected = difference(on_chip, samples, total, lambda step, pin=pin: ({}, {pin: np.exp(step)}, {}), 0.03)
         assert by[pin] == pytest.approx(expected, rel=0.01), pin
 
 
