@@ -51,7 +51,7 @@ STATIC = Tolerances(abstol=1e-18, vntol=1e-9, reltol=1e-6)
 FAST = replace(STATIC, xmu=0.0, trtol=1e9, chgtol=1e-3)
 _RAMP = 1e-18  # s from point to point: no transistor conducts so fast
 _COPIES = 600  # in one deck
-FORMAT = 9  # raised whenever a table of the same device comes out differently
+FORMAT = 10  # raised whenever a table of the same device comes out differently
 Bias = tuple[float, float]  # voltages of the source and of the drain of a device's copy, V to the bulk
 
 
@@ -302,7 +302,7 @@ _BELOW = 0.05  # V of a drain below its source
 _STEP = 0.01  # V, of a three-terminal device
 # V of gate, source and V_DS. Largest error of a switch of sg13g2 (tt, 27 C): 0.22 %, with 0.05, 0.05 and 0.025 0.9 %;
 # currents bend over V_G and V_S, and hardly over V_DS.
-_FOUR_TERMINAL_STEPS = (0.04, 0.03, 0.03)
+_FOUR_TERMINAL_STEPS = (0.035, 0.03, 0.03)
 _CHARGE_STEP = 0.1  # V of source and V_DS where charges of a four-terminal device are measured
 _LIMIT = 1e-5  # V_DS, V, that stands for 0 in ln(I / (1 - exp(-V_DS / U_T)))
 _BEYOND = 0.3  # V above the end of the axes, at which the measured drain voltage V_S + V_DS is cut
