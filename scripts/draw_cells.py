@@ -1,9 +1,12 @@
 """Draw the 9T cell as each technology builds it, with W and L, for the manual: cell_TECHNOLOGY.svg. Needs the kits.
 
+A technology that only has another supply than its base has the same cell and no picture.
+
 python scripts/draw_cells.py docs/images
 """
 
 import sys
+import tomllib
 from pathlib import Path
 
 import cosim
@@ -11,6 +14,12 @@ from cosim.technology.catalog import technology_names
 from cosim.verbs.compile.schematics import schematics_of
 
 CELL = "Memory: nine-transistor Schmitt trigger"
+
+
+def own_sizes() -> list[str]:
+    """Return the names of the technologies whose files have sizes of their own."""
+    folder = Path(__file__).resolve().parents[1] / "models/devices"
+    return [name for name in technology_names() if "sizing" in tomllib.loads((folder / f"{name}.toml").read_text())]
 
 
 def draw_cell(technology: str) -> bytes:
@@ -21,5 +30,5 @@ def draw_cell(technology: str) -> bytes:
 
 
 if __name__ == "__main__":
-    for name in technology_names():
+    for name in own_sizes():
         (Path(sys.argv[1]) / f"cell_{name}.svg").write_bytes(draw_cell(name))

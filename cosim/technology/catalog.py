@@ -1,9 +1,11 @@
 """Technologies by name, from `models/devices/<name>.toml` of the package, or from a file of the user by its path.
 
-A user's TOML file of a few lines describes a technology with other sizes than the one that it is based on:
+A TOML file of a few lines, a user's or one of the package, describes a technology with another supply or other sizes
+than the one that it is based on:
 
     name = "small-mirrors"
-    base = "generic180"            # or gf180mcu, sg13g2, sky130
+    base = "generic180"            # or another name of the package
+    supply = 1.5                   # V, nominal; left out: that of the base
     hold_capacitance = 0.2e-12     # F; left out: that of the base
 
     [area]                         # drawn W L over that of the base, its shape kept; left out: 1
@@ -54,7 +56,8 @@ GROUPS = {
 HOLD = "hold_capacitance"
 SMALLEST, LARGEST = 0.01, 100.0  # of an area over that of the base
 LEAST_FARAD, MOST_FARAD = 1e-15, 1e-10
-_FIELDS = ("name", "summary", "base", HOLD, "area")
+LEAST_VOLT = 0.5  # of a nominal supply
+_FIELDS = ("name", "summary", "base", "supply", HOLD, "area")
 CORNERS = ("tt", "ff", "ss", "fs", "sf")
 _NUMBERS = ("grid", "supply", "supply_max", "capacitor_density")
 # 0 where a technology does not know them; bounds in V m, m, V and m, a hundred times those of any process
@@ -116,7 +119,9 @@ def _derive(path: Path, content: Mapping[str, object], base: Technology) -> Tech
     factors = {name: _number(path, f"area.{name}", areas[name], (SMALLEST, LARGEST)) for name in areas}
     farad = content.get(HOLD)
     hold = base.hold_capacitance if farad is None else _number(path, HOLD, farad, (LEAST_FARAD, MOST_FARAD))
-    summary = content.get("summary", f"{base.name} with other sizes")
+    volt = content.get("supply")
+    supply = base.supply if volt is None else _number(path, "supply", volt, (LEAST_VOLT, base.supply_max))
+    summary = content.get("summary", f"{base.name} with another supply or other sizes")
     name = content.get("name")
     if not isinstance(name, str) or not name.replace("-", "_").isidentifier() or not name.isascii():
         raise InputError(f"{path}: name must consist of letters, digits, _ and -, not {shown(name)}")
@@ -129,7 +134,7 @@ def _derive(path: Path, content: Mapping[str, object], base: Technology) -> Tech
             w, l = (max(base.snap(side * factor**0.5), base.grid) for side in (drawn.w, drawn.l))  # noqa: E741
             sizes[role] = replace(drawn, w=w, l=l)
     sizing = replace(base.sizing, **sizes)
-    return replace(base, name=name, summary=summary, hold_capacitance=hold, sizing=sizing)
+    return replace(base, name=name, summary=summary, supply=supply, hold_capacitance=hold, sizing=sizing)
 
 
 def _number(path: Path, field: str, value: object, ends: tuple[float, float]) -> float:

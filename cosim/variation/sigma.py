@@ -130,6 +130,7 @@ LEFT: Mapping[str, ErrorAfterCalibration] = {
     "generic180": ErrorAfterCalibration(5e-4, 2.5e-3),
     "gf180mcu": ErrorAfterCalibration(8e-4, 4.0e-3),
     "sg13g2": ErrorAfterCalibration(6e-4, 4.6e-3),
+    "sg13g2_1v2": ErrorAfterCalibration(6e-4, 1.9e-3),
     "sky130": ErrorAfterCalibration(9e-4, 3.6e-3),
 }
 # of ladders, whose comparators decide anew in each frame
@@ -137,6 +138,7 @@ LEFT_COMPARED: Mapping[str, ErrorAfterCalibration] = {
     "generic180": ErrorAfterCalibration(2e-4, 5e-4),
     "gf180mcu": ErrorAfterCalibration(3e-4, 1.2e-3),
     "sg13g2": ErrorAfterCalibration(1e-4, 7e-4),
+    "sg13g2_1v2": ErrorAfterCalibration(1e-4, 4e-4),
     "sky130": ErrorAfterCalibration(2e-4, 3.5e-3),
 }
 

@@ -67,7 +67,9 @@ def json_option() -> Declared:
 
 def technology_option() -> Declared:
     """Declare the option that verbs share for the technology, by its name or its file."""
-    return option("generic180, gf180mcu, sg13g2, sky130, or a .toml file.", None, "generic180", TECHNOLOGY_GROUP)
+    return option(
+        "generic180, gf180mcu, sg13g2, sg13g2_1v2, sky130 or FILE.toml.", None, "generic180", TECHNOLOGY_GROUP
+    )
 
 
 def pdk_root_option() -> Declared:

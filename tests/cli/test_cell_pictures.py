@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cosim.base.errors import MissingToolError
-from cosim.technology.catalog import load_technology, technology_names
+from cosim.technology.catalog import load_technology
 
 pytest.importorskip("torch", reason="the shipped networks are .pt files")
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,7 +15,7 @@ SCRIPT = module_from_spec(SPEC)
 SPEC.loader.exec_module(SCRIPT)
 
 
-@pytest.mark.parametrize("name", technology_names())
+@pytest.mark.parametrize("name", SCRIPT.own_sizes())
 def test_the_picture_is_that_of_the_technology(name):
     try:
         load_technology(name)

@@ -126,13 +126,20 @@ def test_every_json_key_says_what_it_holds():
     assert "| any" not in (ROOT / "docs/reference/files.md").read_text(encoding="utf-8")
 
 
+def technology_files():
+    """Name and content of each technology's file; one that only has another supply has no column of its own."""
+    for name in technology_names():
+        content = tomllib.loads((ROOT / f"models/devices/{name}.toml").read_text(encoding="utf-8"))
+        if "base" not in content:
+            yield name, content
+
+
 def test_supplies_and_spreads_are_those_of_the_technologies():
     text = (ROOT / "docs/reference/technologies.md").read_text(encoding="utf-8")
     supplies, spreads = (
         re.search(rf"^\| {row}.*$", text, re.MULTILINE) for row in ("supply: nominal", "`spread_vt` of n")
     )
-    for place, name in enumerate(technology_names(), start=2):
-        content = tomllib.loads((ROOT / f"models/devices/{name}.toml").read_text(encoding="utf-8"))
+    for place, (_, content) in enumerate(technology_files(), start=2):
         shown = f"{content['supply']:g}, {content['supply_max']:g} V"
         assert supplies is not None and supplies.group().split("|")[place].strip() == shown
         shown = ", ".join(f"{1e3 * content[table]['spread_vt']:g}" for table in ("nfet", "pfet"))
@@ -142,8 +149,7 @@ def test_supplies_and_spreads_are_those_of_the_technologies():
 def test_the_table_of_sizes_is_that_of_the_technologies():
     """W and L of every role and the coefficients of mismatch, as the files of the technologies have them."""
     text = (ROOT / "docs/reference/cells.md").read_text(encoding="utf-8")
-    for place, name in enumerate(technology_names(), start=3):
-        content = tomllib.loads((ROOT / f"models/devices/{name}.toml").read_text(encoding="utf-8"))
+    for place, (name, content) in enumerate(technology_files(), start=3):
         for role, size in content["sizing"].items():
             pairs = [size, size["cascode"]] if "cascode" in size else [size]
             shown = " under ".join(f"{1e6 * one['w']:g} x {1e6 * one['l']:g}" for one in pairs)

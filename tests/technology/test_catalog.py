@@ -44,7 +44,8 @@ def install_kit(root):
 
 def test_unknown_name_lists_the_known_ones():
     text = (
-        "technology must be one of generic180, gf180mcu, sg13g2, sky130, or a .toml file of your own, not 'generic90'"
+        "technology must be one of generic180, gf180mcu, sg13g2, sg13g2_1v2, sky130, or a .toml file of your own, "
+        "not 'generic90'"
     )
     with pytest.raises(InputError, match=text):
         load_technology("generic90")

@@ -1,4 +1,4 @@
-"""A technology that differs from another in its sizes alone."""
+"""A technology that differs from another in its supply or sizes alone."""
 
 import pytest
 
@@ -38,17 +38,22 @@ def test_what_was_measured_of_the_base_fits_where_nothing_is_changed(derived, te
     assert same.sizing == technology.sizing
     assert calibration_fingerprint(same, 8) == calibration_fingerprint(technology, 8)
     assert noise_fingerprint(same) == noise_fingerprint(technology)
-    other = derived(NAMED + "hold_capacitance = 2e-13\n")
-    assert calibration_fingerprint(other, 8) != calibration_fingerprint(technology, 8)
-    assert noise_fingerprint(other) != noise_fingerprint(technology)
+    for text in ("hold_capacitance = 2e-13\n", "supply = 1.7\n"):
+        other = derived(NAMED + text)
+        assert calibration_fingerprint(other, 8) != calibration_fingerprint(technology, 8)
+        assert noise_fingerprint(other) != noise_fingerprint(technology)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('name = "other"\nbase = "mine"\n', "base must be one of generic180, gf180mcu, sg13g2, sky130, not 'mine'"),
+        (
+            'name = "other"\nbase = "mine"\n',
+            "base must be one of generic180, gf180mcu, sg13g2, sg13g2_1v2, sky130, not 'mine'",
+        ),
         ('base = "generic180"\n', "name must consist of letters"),
-        (NAMED + "supply = 1.2\n", "supply is no field beside base; known are name, summary, base"),
+        (NAMED + "celsius = 60\n", "celsius is no field beside base; known are name, summary, base, supply"),
+        (NAMED + "supply = 3.4\n", "supply must be a number from 0.5 to 3.3, not 3.4"),
         (NAMED + "[area]\nmirror = 2\n", "area.mirror is no field; known are mirrors, cells, switches"),
         (NAMED + "[area]\ncells = 0\n", "area.cells must be a number from 0.01 to 100, not 0"),
         (NAMED + "area = 2\n", "area must be a table, not 2"),

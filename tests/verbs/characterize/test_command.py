@@ -75,7 +75,7 @@ def test_a_cell_at_other_temperatures(cosim_main, tmp_path, cell, celsius, monke
         ),
         (
             ["mirror", "--technology", "sky90"],
-            "cosim: technology must be one of generic180, gf180mcu, sg13g2, sky130, or a .toml",
+            "cosim: technology must be one of generic180, gf180mcu, sg13g2, sg13g2_1v2, sky130, or a .toml",
         ),
     ],
 )

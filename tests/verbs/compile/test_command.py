@@ -180,8 +180,8 @@ def test_unknown_technology(cosim_main, tiny, tmp_path):
     code, _, err = cosim_main("compile", tiny / "net.npz", "--technology", "generic90", "-o", tmp_path / "out")
     assert code == 2
     assert err == (
-        "cosim: technology must be one of generic180, gf180mcu, sg13g2, sky130, or a .toml file of your own, "
-        "not 'generic90'\n"
+        "cosim: technology must be one of generic180, gf180mcu, sg13g2, sg13g2_1v2, sky130, or a .toml file of your "
+        "own, not 'generic90'\n"
     )
     assert listing(tmp_path / "out") == []
 
