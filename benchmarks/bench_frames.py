@@ -16,6 +16,7 @@ from cosim.circuit.waveforms import Timing
 from cosim.compiler.passes import compile_network
 from cosim.engines.engine import Run
 from cosim.engines.simulation.simulated import simulate_samples
+from cosim.engines.table import reference_simulator
 from cosim.exchange.checkpoint import load_network
 from cosim.tasks.testset import load_test_set
 from cosim.technology.catalog import DEFAULT_TECHNOLOGY, load_technology
@@ -32,15 +33,15 @@ def main() -> None:
     network, technology = load_network(trained_network_path(name)), load_technology(process)
     design = compile_network(network, technology, find_calibration(technology, units_for(network.weight_grid)))
     test_set = load_test_set(network, None).take(int(samples), 0)
-    shortest = None
+    simulator, shortest = reference_simulator(technology), None
     with TemporaryDirectory() as folder:
         for t_step in FRAMES:
-            run = Run(Path(folder), 2, timing=Timing(t_step=t_step))
+            run = Run(Path(folder), 2, timing=Timing(t_step=t_step), engine=simulator)
             outcomes = simulate_samples(design, test_set, run)
             comparison = compare_engines(design, test_set, outcomes, run)
             assert comparison is not None, "every simulation failed"
-            agreement = comparison.state_agreement("software", "ngspice")
-            power = comparison.power_w["ngspice"].mean()
+            agreement = comparison.state_agreement("software", simulator)
+            power = comparison.power_w[simulator].mean()
             print(f"{1e3 * t_step:5.1f} ms  {100 * agreement:6.2f} %  {1e9 * power:.0f} nW", flush=True)
             if agreement < WANTED:
                 break

@@ -15,9 +15,9 @@
     I = beta_N (V_b - V_T) V_x   MN, V_b - V_T = sqrt(2 n I / beta_B) of MB in strong inversion
     I = 2 n (beta_N^2 / beta_B) (U_T ln K)^2
 
-A stack is a number of devices in series with one gate, which act as one long transistor. I is proportional to
-beta U_T^2, that is, to about T^0.5, and hardly depends on the supply. The cell could also rest at I = 0: two capacitors
-lift n and b when the supply comes up. docs/reference/cells.md has the current in three technologies.
+A stack is a number of devices in series with one gate, which act as one long transistor. I is proportional to beta
+U_T^2, that is, to about T^0.5 (sg13g2: T^1.4), and hardly depends on the supply. The cell could also rest at I = 0: two
+capacitors lift n and b when the supply comes up. docs/reference/cells.md has the current in four technologies.
 Source: H. J. Oguey and D. Aebischer, IEEE J. Solid-State Circuits 32 (1997) 1132.
 """
 
@@ -35,7 +35,10 @@ START = 2e-12  # F
 
 
 def reference(technology: Technology) -> Subcircuit:
-    """Build the current reference cell. Ports out vdd: `out` sources 4 nA (generic180, gf180mcu) or 10 nA (sky130)."""
+    """Build the current reference cell. Ports: out, vdd.
+
+    `out` sources 3 nA in sg13g2, 4 nA in generic180 and gf180mcu, 10 nA in sky130.
+    """
     n, p = technology.sizing.mirror_n, technology.sizing.mirror_p
     return Subcircuit(
         REFERENCE,
