@@ -44,9 +44,9 @@ PREDICTOR = ALPHA_1 + HIGHEST_ORDER
 STEP_ROWS = PREDICTOR + HIGHEST_ORDER + 1
 
 # Indices of TransientState.limits: last Newton update of a converged step, V; local truncation error of a step, V;
-# longest step and first step behind a breakpoint, s; share of a step's change that its error may be; highest voltage,
-# V; highest order of the BDF formula, 2 to HIGHEST_ORDER.
-NEWTON_TOLERANCE, LTE_ABSOLUTE, LONGEST_STEP, FIRST_STEP, LTE_RELATIVE, HIGHEST_VOLTAGE, ORDER = range(7)
+# first step behind a breakpoint, s; share of a step's change that its error may be; highest voltage, V; highest order of
+# the BDF formula, 2 to HIGHEST_ORDER.
+NEWTON_TOLERANCE, LTE_ABSOLUTE, FIRST_STEP, LTE_RELATIVE, HIGHEST_VOLTAGE, ORDER = range(6)
 
 
 class CircuitArrays(NamedTuple):
@@ -180,8 +180,9 @@ class TileValues(NamedTuple):
 class TransientState(NamedTuple):
     """The transients of a tile's lanes in the batched engine, each at a time of its own.
 
-    clock (CLOCK_ROWS, LANES), step (STEP_ROWS, LANES), limits (7,): see the names of their rows above;
-    breakpoint (n, LANES): corners of the sources, s; source_values (n, sources, LANES): at these, V or A;
+    clock (CLOCK_ROWS, LANES), step (STEP_ROWS, LANES), limits (6,): see the names of their rows above;
+    breakpoint (n, LANES): corners of the sources, s; longest_step (n, LANES): before each, s; source_values
+    (n, sources, LANES): at each, V or A;
     x (HIGHEST_ORDER + 1, rows, LANES): the last solutions, the latest first, V; predicted (rows, LANES): the prediction
     of the next; charge (HIGHEST_ORDER, nets, LANES): at the last solutions, C; low, high (nets, LANES): lowest and
     highest voltage so far, V;
@@ -192,6 +193,7 @@ class TransientState(NamedTuple):
     clock: Array
     step: Array
     breakpoint: Array
+    longest_step: Array
     source_values: Array
     x: Array
     predicted: Array

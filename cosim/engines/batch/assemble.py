@@ -43,7 +43,8 @@ class AssembledCircuit:
     """A circuit that the batched engine can solve, as arrays.
 
     net, source: name -> index, that of a source with its letter; three_terminal, four_terminal: devices in the order of
-    their arrays.
+    their arrays; sample_clocks (gates, sources): by how much a source's volt closes each gate of a device that a
+    capacitor follows, 1 or -1.
     """
 
     nets: Nets
@@ -53,6 +54,7 @@ class AssembledCircuit:
     four_terminal: tuple[TabulatedDevice, ...]
     matrix: MatrixLayout
     arrays: CircuitArrays
+    sample_clocks: Array
 
 
 def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTable]) -> AssembledCircuit:
@@ -99,7 +101,22 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
         **_capacitors_by_net(capacitors, capacitance, len(net)),
         **placed,
     )
-    return AssembledCircuit(nets, net, source, three_terminal, four_terminal, matrix, arrays)
+    clocks = _sample_clocks(elements, four_terminal, nets, source)
+    return AssembledCircuit(nets, net, source, three_terminal, four_terminal, matrix, arrays, clocks)
+
+
+def _sample_clocks(
+    elements: Sequence[Element], switches: Iterable[TabulatedDevice], nets: Nets, source: Mapping[str, int]
+) -> Array:
+    """Return `AssembledCircuit.sample_clocks`: a row for each gate that sources alone drive."""
+    kept = {net for one in elements if isinstance(one, Capacitor) for net in (one.a, one.b) if nets.row[net] >= 0}
+    gates = {(one.gate, one.kind.polarity) for one in switches if {one.drain, one.source} & kept}
+    driven = sorted((gate, polarity) for gate, polarity in gates if nets.row[gate] < 0)
+    found = np.zeros((len(driven), len(source)))
+    for row, (gate, polarity) in zip(found, driven, strict=True):
+        for through, sign in nets.paths[gate]:
+            row[source[f"v{through}"]] += -sign if polarity == "n" else sign
+    return found
 
 
 _PLACES = {

@@ -44,7 +44,6 @@ from cosim.engines.batch.arrays import (
     HIGHEST_ORDER,
     ITERATION,
     ITERATIONS,
-    LONGEST_STEP,
     NEWTON_MOVE,
     NEWTON_TOLERANCE,
     NEXT_BREAKPOINT,
@@ -78,9 +77,9 @@ def begin_step(m: Any, lane: int) -> None:
 
     A step that would leave less than itself before the breakpoint goes half the way.
     """
-    clock, step = m.clock, m.step
-    left = m.breakpoint[int(clock[NEXT_BREAKPOINT, lane]), lane] - clock[NOW, lane]
-    h = min(clock[NEXT_STEP, lane], m.limits[LONGEST_STEP])
+    clock, step, ahead = m.clock, m.step, int(m.clock[NEXT_BREAKPOINT, lane])
+    left = m.breakpoint[ahead, lane] - clock[NOW, lane]
+    h = min(clock[NEXT_STEP, lane], m.longest_step[ahead, lane])
     clock[ENDS_AT_BREAKPOINT, lane] = 1.0 if h >= left * (1 - 1e-9) else 0.0
     if clock[ENDS_AT_BREAKPOINT, lane] > 0.0:
         h = left
