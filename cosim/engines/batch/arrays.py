@@ -44,8 +44,8 @@ PREDICTOR = ALPHA_1 + HIGHEST_ORDER
 STEP_ROWS = PREDICTOR + HIGHEST_ORDER + 1
 
 # Indices of TransientState.limits: last Newton update of a converged step, V; local truncation error of a step, V;
-# first step behind a breakpoint, s; share of a step's change that its error may be; highest voltage, V; highest order of
-# the BDF formula, 2 to HIGHEST_ORDER.
+# first step behind a breakpoint, s; share of a step's change that its error may be; highest voltage, V; highest order
+# of the BDF formula, 2 to HIGHEST_ORDER.
 NEWTON_TOLERANCE, LTE_ABSOLUTE, FIRST_STEP, LTE_RELATIVE, HIGHEST_VOLTAGE, ORDER = range(6)
 
 
