@@ -5,6 +5,7 @@ The kit's own script for LVS exits 0 on a mismatch, and so does the deck: what c
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections import Counter
@@ -133,8 +134,10 @@ def run_lvs(checker: Checker, gds: Path, netlist: Path, folder: Path, check: str
 
 
 def _run(checker: Checker, deck: Path, options: dict[str, object], log: Path) -> str:
-    """Run a deck and return what it says; its paths are made absolute, because klayout takes them from the deck's
-    folder."""
+    """Run a deck and return what it says, which its log has behind the command.
+
+    Paths are made absolute, because klayout takes them from the deck's folder.
+    """
     top, plates, metals = STACKS[checker.drawing.variant]
     given = {**options, "metal_top": top, "mim_option": plates, "metal_level": metals}
     command = [checker.application, "-b", "-r", str(deck.resolve())]
@@ -144,7 +147,7 @@ def _run(checker: Checker, deck: Path, options: dict[str, object], log: Path) ->
         command, capture_output=True, text=True, check=False, env={**os.environ, "HOME": str(log.parent.resolve())}
     )
     text = done.stdout + done.stderr
-    log.write_text(text, encoding="utf-8")
+    log.write_text(f"{shlex.join(command)}\n{text}", encoding="utf-8")
     if done.returncode != 0:
         last = (text.strip().splitlines() or ["it said nothing"])[-1]
         raise SimulationError(f"klayout failed on {deck.name}: {last}; the log is {log}")
