@@ -19,7 +19,8 @@ CELL = "Memory: nine-transistor Schmitt trigger"
 def own_sizes() -> list[str]:
     """Return the names of the technologies whose files have sizes of their own."""
     folder = Path(__file__).resolve().parents[1] / "models/devices"
-    return [name for name in technology_names() if "sizing" in tomllib.loads((folder / f"{name}.toml").read_text())]
+    files = {name: tomllib.loads((folder / f"{name}.toml").read_text()) for name in technology_names()}
+    return [name for name, file in files.items() if {"sizing", "area"} & file.keys()]
 
 
 def draw_cell(technology: str) -> bytes:

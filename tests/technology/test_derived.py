@@ -53,7 +53,7 @@ def test_what_was_measured_of_the_base_fits_where_nothing_is_changed(derived, te
         ),
         ('base = "generic180"\n', "name must consist of letters"),
         (NAMED + "celsius = 60\n", "celsius is no field beside base; known are name, summary, base, supply"),
-        (NAMED + "supply = 3.4\n", "supply must be a number from 0.5 to 3.3, not 3.4"),
+        (NAMED + "supply = 3.4\n", "supply must be a number from 0.1 to 3.3, not 3.4"),
         (NAMED + "[area]\nmirror = 2\n", "area.mirror is no field; known are mirrors, cells, switches"),
         (NAMED + "[area]\ncells = 0\n", "area.cells must be a number from 0.01 to 100, not 0"),
         (NAMED + "area = 2\n", "area must be a table, not 2"),

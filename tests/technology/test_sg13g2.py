@@ -117,9 +117,10 @@ def test_widths_and_lengths_vary_as_the_current_factor(kit, polarity):
         assert sigma_beta == pytest.approx((squares / 4) ** 0.5, rel=1e-12)
 
 
-def test_shipped_figures_fit_todays_cells(kit):
+@pytest.mark.parametrize("name", ["sg13g2", "sg13g2_1v2"])
+def test_shipped_figures_fit_todays_cells(kit, name):
     """Fails after a change of cells, sizes, devices or precise options: run `cosim calibrate` with -o."""
-    shipped = load_calibration(shipped_path(kit.name, 8))
+    kit, shipped = load_technology(name), load_calibration(shipped_path(name, 8))
     assert shipped.fingerprint == calibration_fingerprint(kit, 8)
     assert (shipped.supply, shipped.celsius) == (kit.supply, kit.celsius)
     assert NOISE_FILE.load(

@@ -300,8 +300,8 @@ def _rows(shape: Array, weights: Array, drain: Array) -> Array:
 _MARGIN = 0.1  # V beyond ground and supply
 _BELOW = 0.05  # V of a drain below its source
 _STEP = 0.01  # V, of a three-terminal device
-# V of gate, source and V_DS. Largest error of a switch of sg13g2 (tt, 27 C): 0.22 %, with 0.05, 0.05 and 0.025 0.9 %;
-# currents bend over V_G and V_S, and hardly over V_DS.
+# V of gate, source and V_DS. Largest error of a switch of sg13g2: 0.18 % (tt, 27 C) and 0.26 % (ss, 0 C); with 0.05,
+# 0.05 and 0.025 V 0.9 % (tt, 27 C): currents bend over V_G and V_S, and hardly over V_DS.
 _FOUR_TERMINAL_STEPS = (0.035, 0.03, 0.03)
 _CHARGE_STEP = 0.1  # V of source and V_DS where charges of a four-terminal device are measured
 _LIMIT = 1e-5  # V_DS, V, that stands for 0 in ln(I / (1 - exp(-V_DS / U_T)))

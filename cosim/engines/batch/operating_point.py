@@ -75,6 +75,7 @@ ACCURACY = {
     "high_order_below_reltol": _HIGH_ORDER_BELOW,
     "longest_step_of_high_order": _LONGEST_OF_HIGH_ORDER,
     "left_by_newton": _LEFT_BY_NEWTON,
+    "closing_V": _CLOSING,
 }
 
 
@@ -100,15 +101,15 @@ class OperatingPoint:
 class BenchTile:
     """The lanes in which the batched engine runs benches of one circuit side by side.
 
-    has_deviations: transistors of some bench deviate from the nominal ones; longest_step: where no sample gate closes,
-    s.
+    has_deviations: transistors of some bench deviate from the nominal ones; step_limit: the longest step where no
+    sample gate closes, s.
     """
 
     circuit: AssembledCircuit
     values: TileValues
     state: TransientState
     has_deviations: bool
-    longest_step: float
+    step_limit: float
 
     def load(self, lane: int, point: OperatingPoint) -> None:
         """Begin a bench in a lane of the batched engine, at its operating point."""
@@ -119,7 +120,9 @@ class BenchTile:
         _invalidate_devices(values, lane)
         count = len(point.time)
         state.breakpoint[:count, lane], state.source_values[:count, :, lane] = point.time, point.sources
-        state.longest_step[:count, lane] = _longest_steps(self.circuit, point, self.longest_step)
+        state.longest_step[:count, lane] = _longest_steps(
+            self.circuit.sample_clocks, point.time, point.sources, self.step_limit
+        )
         state.low[:, lane], state.high[:, lane] = np.inf, -np.inf
         clock[:, lane] = 0.0
         first_step = state.limits[FIRST_STEP]
@@ -128,17 +131,15 @@ class BenchTile:
         state.step[BEGINS_STEP, lane] = 1.0
 
 
-def _longest_steps(circuit: AssembledCircuit, point: OperatingPoint, longest: float) -> Array:
+def _longest_steps(sample_clocks: Array, time: Array, sources: Array, limit: float) -> Array:
     """Return the longest step on the way to each breakpoint of a bench, (n,), s.
 
-    While the clock of a sample gate closes it, a step moves the clock by at most _CLOSING.
+    While the clock of a sample gate closes it, a step moves the clock by at most _CLOSING. sample_clocks: see
+    `AssembledCircuit`; time, sources: see `OperatingPoint`; limit: what no step exceeds, s.
     """
-    found = np.full(len(point.time), longest)
-    if len(circuit.sample_clocks):
-        closing = (np.diff(point.sources, axis=0) @ circuit.sample_clocks.T).max(axis=1)
-        steps = np.maximum(closing / _CLOSING, 1e-9)
-        found[1:] = np.minimum(longest, np.diff(point.time) / steps)
-    return found
+    closing = (np.diff(sources, axis=0) @ sample_clocks.T).max(axis=1, initial=0.0)
+    least = np.diff(time) / limit  # steps
+    return np.append(limit, np.diff(time) / np.maximum(closing / _CLOSING, least))
 
 
 def new_tile(

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from cosim.base.quantities import Q_ELECTRON
 from cosim.circuit.bench import TransientNoise
 from cosim.circuit.elements import GROUND, Resistor, Source
-from cosim.engines.batch.arrays import BEGINS_STEP, FOUR_TERMINAL_ROWS, NEXT_STEP, NOW, STEP
+from cosim.engines.batch.arrays import BEGINS_STEP, FOUR_TERMINAL_ROWS, NEXT_BREAKPOINT, NEXT_STEP, NOW, STEP
 from cosim.engines.batch.assemble import AssembledCircuit
 from cosim.engines.batch.circuit import FlatCircuit, TabulatedDevice, devices_of
 from cosim.engines.batch.compiled import cached_jit, inlined_jit, jit
@@ -252,7 +252,8 @@ def _begin_interval(m: Any, n: Any, lane: int) -> None:
             n.end_current[k, lane] = rms * _standard_normal(n.key[lane], np.uint64(here + 1), np.uint64(k))
         n.interval[lane] = here
     left = (here + 1) * n.grid_step - m.clock[NOW, lane]
-    parts = int(left / m.clock[NEXT_STEP, lane]) + 1 if m.clock[NEXT_STEP, lane] < left else 1
+    step = min(m.clock[NEXT_STEP, lane], m.longest_step[int(m.clock[NEXT_BREAKPOINT, lane]), lane])
+    parts = int(left / step) + 1 if step < left else 1
     m.clock[NEXT_STEP, lane] = left / parts
 
 

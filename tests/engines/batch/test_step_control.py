@@ -8,7 +8,7 @@ import pytest
 
 from cosim.cells.benches import CLOSE, ComparatorDrive, comparator_bench
 from cosim.circuit.bench import PRECISE, Bench, Tolerances, Tran, Voltage
-from cosim.circuit.elements import Capacitor, Circuit, Resistor, Source
+from cosim.circuit.elements import Capacitor, Circuit, Mos, Resistor, Source
 from cosim.circuit.waveforms import Timing
 from cosim.engines.batch.arrays import (
     AGE,
@@ -23,7 +23,10 @@ from cosim.engines.batch.arrays import (
     STEP_ROWS,
     STEPS_SINCE_BREAKPOINT,
 )
+from cosim.engines.batch.assemble import _sample_clocks  # pyright: ignore[reportPrivateUsage]
+from cosim.engines.batch.circuit import devices_of, nets_of
 from cosim.engines.batch.lanes import LANES, aligned_zeros
+from cosim.engines.batch.operating_point import _longest_steps  # pyright: ignore[reportPrivateUsage]
 from cosim.engines.batch.sensitivity import (
     _bdf_coefficients,  # pyright: ignore[reportPrivateUsage] - what the adjoint multiplies charges by
     record,
@@ -142,7 +145,8 @@ def test_steps_grow_in_number_with_the_fifth_root_of_the_accuracy(batch, technol
 def test_a_sample_gate_closes_in_short_steps(batch, technology):
     """What it leaves on its capacitor, by the default tolerances and by a reltol of 1e-7: 0.003 mV apart (rms of 11).
 
-    With steps that the error alone limits they are 0.03 mV apart, because one step covers most of the closing.
+    With steps that the error alone limits they are 0.03 mV apart, because one step covers most of the closing. The
+    bound is twice the one and a fifth of the other.
     """
     currents, timing = ladder_currents(1e-9), Timing()
     candidates = 1e-9 * np.array([2.0, 3.98, 2.0, 4.02, 6.0, 4.0, 1.0, 0.5, 3.0, 2.5, 5.0])
@@ -168,3 +172,41 @@ def test_the_way_back_knows_the_formula_of_each_recorded_step(technology):
     rate = sum(alpha[steps, k] * out[steps - k] for k in range(3))
     through = (into - out)[steps] / OHM + (probe - out)[steps] / 1e6
     assert np.abs(rate * TAU / OHM - through).max() < 1e-6 * 1.0 / OHM
+
+
+def test_steps_are_short_only_where_a_clock_closes_a_sample_gate():
+    """A gate of an nMOS and a pMOS, the pMOS behind two sources, onto a capacitor; a switch without one; a bias.
+
+    The clocks take 1.8 V in 0.1 ms: at most 90 mV a step are 5 us.
+    """
+    elements = (
+        Mos("n", "hold", "clk", "in", "0", "n", 1e-6, 1e-6),
+        Mos("p", "hold", "clkb", "in", "vdd", "p", 1e-6, 1e-6),
+        Mos("other", "latch", "clk2", "hold2", "0", "n", 1e-6, 1e-6),
+        Capacitor("hold", "hold", "vdd", 4e-13),
+        Source("dd", "v", "vdd", "0", 1.8),
+        Source("clk", "v", "clk", "0", 0.0),
+        Source("half", "v", "mid", "0", 0.0),
+        Source("rest", "v", "clkb", "mid", 0.0),
+        Source("clk2", "v", "clk2", "0", 0.0),
+        Source("in", "i", "0", "in", 0.0),
+    )
+    devices = tuple(replace(one, kind=one.kind._replace(four_terminal=True)) for one in devices_of(elements))
+    names = [one.letter + one.name for one in elements if isinstance(one, Source)]
+    clocks = _sample_clocks(elements, devices, nets_of(elements, devices), {name: k for k, name in enumerate(names)})
+    moves = [  # of vclk, vhalf, vrest, vclk2 and iin, and the longest step on the way there
+        ((1.8, 0, 0, 1.8, 0), 4e-4),  # clk rises: the nMOS opens
+        ((0, 0, 0, 1.8, 0), 5e-6),  # it falls
+        ((0, 0.9, 0.9, 1.8, 0), 5e-6),  # clkb rises, by both of its sources: the pMOS closes
+        ((0, 0, 0, 1.8, 0), 4e-4),
+        ((0, 0, 0, 0, 1), 4e-4),  # the other switch has no capacitor, a current is no clock
+        ((0.018, 0, 0, 0, 0), 4e-4),
+        ((0, 0, 0, 0, 0), 4e-4),  # 18 mV
+    ]
+    sources = np.zeros((len(moves) + 1, len(names)))
+    sources[:, 0] = 1.8
+    sources[1:, 1:] = [values for values, _ in moves]
+    time = 1e-4 * np.arange(len(sources))
+    found = _longest_steps(clocks, time, sources, 4e-4)
+    np.testing.assert_allclose(found[1:], [step for _, step in moves], rtol=1e-9, atol=0)
+    np.testing.assert_allclose(_longest_steps(clocks[:0], time, sources, 4e-4), 4e-4, rtol=1e-9, atol=0)
