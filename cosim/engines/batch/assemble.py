@@ -43,7 +43,8 @@ class AssembledCircuit:
     """A circuit that the batched engine can solve, as arrays.
 
     net, source: name -> index, that of a source with its letter; three_terminal, four_terminal: devices in the order of
-    their arrays; sample_clocks (gates, sources): how far 1 V of a source closes each sample gate, 1, -1 or 0 V.
+    their arrays; sample_clocks (gates, sources): by how much a source's volt turns each sample
+    gate off, 1, -1 or 0.
     """
 
     nets: Nets
@@ -107,10 +108,10 @@ def assemble(elements: Sequence[Element], tables: Mapping[DeviceKind, DeviceTabl
 def _sample_clocks(
     elements: Sequence[Element], switches: Iterable[TabulatedDevice], nets: Nets, source: Mapping[str, int]
 ) -> Array:
-    """Return `AssembledCircuit.sample_clocks`: a row for each sample gate, a switch with a capacitor at one end.
+    """Return `AssembledCircuit.sample_clocks`: a row for each gate net of switches with a capacitor at one end.
 
-    Gates that a circuit drives, as those of a clock generator do, are none. Where wires are capacitors (`--extracted`),
-    other switches count as sample gates too, which only shortens steps.
+    Gates that transistors drive, as those of a clock generator, are left out. Where wires are capacitors
+    (`--extracted`), other switches count as sample gates too, which only shortens steps.
     """
     kept = {net for one in elements if isinstance(one, Capacitor) for net in (one.a, one.b) if nets.row[net] >= 0}
     gates = {(one.gate, one.kind.polarity) for one in switches if {one.drain, one.source} & kept}

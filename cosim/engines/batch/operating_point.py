@@ -56,9 +56,9 @@ _LONGEST, _LONGEST_OF_HIGH_ORDER, _FIRST = 4.0, 12.0, 0.04
 # down to _SMALLEST_SHARE of them, because what they err by is noise to the step control.
 _HIGH_ORDER_BELOW, _SMALLEST_SHARE = 2.5e-6, 0.01
 _TANGENT_RANGES = np.array([TANGENT_RANGE, TANGENT_RANGE_SATURATED, TANGENT_RANGE_FOUR_TERMINAL])
-# V of a sample gate's clock in a step: its channel closes within some 0.4 V, and leaves what it carries on a capacitor.
+# V of a sample gate's clock in a step that turns it off: the channel goes within some 0.4 V, and its charge with it.
 # With steps of 90 mV the voltage there errs by 0.003 mV (rms of eleven candidates, generic180), without by 0.03 mV.
-_CLOSING = 0.09
+_TURN_OFF_STEP = 0.09
 _CLAMP, _STIFF = 1e-3, 1e6  # S, or times the conductance of the smallest resistor
 _LEAK = 1e-15  # S, to its rail, of a net that only one polarity reaches: at 1 V a millionth of 1 nA
 # V: Newton's last move in a step to an operating point. The last steps are longer than any time constant, so each is
@@ -75,7 +75,7 @@ ACCURACY = {
     "high_order_below_reltol": _HIGH_ORDER_BELOW,
     "longest_step_of_high_order": _LONGEST_OF_HIGH_ORDER,
     "left_by_newton": _LEFT_BY_NEWTON,
-    "closing_V": _CLOSING,
+    "turn_off_step_V": _TURN_OFF_STEP,
 }
 
 
@@ -101,8 +101,8 @@ class OperatingPoint:
 class BenchTile:
     """The lanes in which the batched engine runs benches of one circuit side by side.
 
-    has_deviations: transistors of some bench deviate from the nominal ones; step_limit: the longest step where no
-    sample gate closes, s.
+    has_deviations: three-terminal devices of some bench deviate from the nominal ones; step_limit: the longest step
+    where no sample gate turns off, s.
     """
 
     circuit: AssembledCircuit
@@ -134,12 +134,12 @@ class BenchTile:
 def _longest_steps(sample_clocks: Array, time: Array, sources: Array, limit: float) -> Array:
     """Return the longest step on the way to each breakpoint of a bench, (n,), s.
 
-    While the clock of a sample gate closes it, a step moves the clock by at most _CLOSING. sample_clocks: see
+    While a clock turns a sample gate off, a step moves the clock by at most _TURN_OFF_STEP. sample_clocks: see
     `AssembledCircuit`; time, sources: see `OperatingPoint`; limit: what no step exceeds, s.
     """
-    closing = (np.diff(sources, axis=0) @ sample_clocks.T).max(axis=1, initial=0.0)
+    turned_off = (np.diff(sources, axis=0) @ sample_clocks.T).max(axis=1, initial=0.0)  # V
     least = np.diff(time) / limit  # steps
-    return np.append(limit, np.diff(time) / np.maximum(closing / _CLOSING, least))
+    return np.append(limit, np.diff(time) / np.maximum(turned_off / _TURN_OFF_STEP, least))
 
 
 def new_tile(

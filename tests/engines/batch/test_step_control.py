@@ -142,10 +142,10 @@ def test_steps_grow_in_number_with_the_fifth_root_of_the_accuracy(batch, technol
 
 
 @pytest.mark.ngspice  # device tables are measured in it
-def test_a_sample_gate_closes_in_short_steps(batch, technology):
+def test_a_sample_gate_turns_off_in_short_steps(batch, technology):
     """What it leaves on its capacitor, by the default tolerances and by a reltol of 1e-7: 0.003 mV apart (rms of 11).
 
-    With steps that the error alone limits they are 0.03 mV apart, because one step covers most of the closing. The
+    With steps that the error alone limits they are 0.03 mV apart, because one step covers most of the turn-off. The
     bound is twice the one and a fifth of the other.
     """
     currents, timing = ladder_currents(1e-9), Timing()
@@ -174,7 +174,7 @@ def test_the_way_back_knows_the_formula_of_each_recorded_step(technology):
     assert np.abs(rate * TAU / OHM - through).max() < 1e-6 * 1.0 / OHM
 
 
-def test_steps_are_short_only_where_a_clock_closes_a_sample_gate():
+def test_steps_are_short_only_where_a_clock_turns_a_sample_gate_off():
     """A gate of an nMOS and a pMOS, the pMOS behind two sources, onto a capacitor; a switch without one; a bias.
 
     The clocks take 1.8 V in 0.1 ms: at most 90 mV a step are 5 us.
@@ -195,9 +195,9 @@ def test_steps_are_short_only_where_a_clock_closes_a_sample_gate():
     names = [one.letter + one.name for one in elements if isinstance(one, Source)]
     clocks = _sample_clocks(elements, devices, nets_of(elements, devices), {name: k for k, name in enumerate(names)})
     moves = [  # of vclk, vhalf, vrest, vclk2 and iin, and the longest step on the way there
-        ((1.8, 0, 0, 1.8, 0), 4e-4),  # clk rises: the nMOS opens
-        ((0, 0, 0, 1.8, 0), 5e-6),  # it falls
-        ((0, 0.9, 0.9, 1.8, 0), 5e-6),  # clkb rises, by both of its sources: the pMOS closes
+        ((1.8, 0, 0, 1.8, 0), 4e-4),  # clk rises: the nMOS turns on
+        ((0, 0, 0, 1.8, 0), 5e-6),  # it falls: off
+        ((0, 0.9, 0.9, 1.8, 0), 5e-6),  # clkb rises, by both of its sources: the pMOS turns off
         ((0, 0, 0, 1.8, 0), 4e-4),
         ((0, 0, 0, 0, 1), 4e-4),  # the other switch has no capacitor, a current is no clock
         ((0.018, 0, 0, 0, 0), 4e-4),
