@@ -1,9 +1,9 @@
-"""Counters of eight bits against software, through the batched engine: random steps over all 256 states.
+"""Counters or reflectors of eight bits against software, through the batched engine: random steps over all 256 states.
 
-    python benchmarks/bench_counter.py [TECHNOLOGY ...]
+    python benchmarks/bench_counter.py [reflector] [TECHNOLOGY ...]
 
-Eight counters, which begin at either end and where many bits change at once, take 1,250 random steps each, 0.3 to 0.5
-units from a threshold: 10,000 steps at each condition.
+Eight units, which begin at either end and where many bits change at once, take 1,250 random updates each, 0.3 to 0.5
+units from a threshold: 10,000 at each condition. Reflectors (epsilon -1) in place of counters if the word is given.
 """
 
 import sys
@@ -26,13 +26,14 @@ TECHNOLOGIES = ("generic180", "gf180mcu", "sky130")
 SEED = 20261128
 
 
-def counters(starts: list[int], states: int) -> Network:
-    """Units that step up at x > 0.7 and down at x < 0.3 of their own input, from these states on."""
-    width = len(starts)
+def units_of(epsilon: int, starts: list[int], states: int) -> Network:
+    """Units that update up at x > 0.7 and down at x < 0.3 of their own input; from these starts on."""
+    width, counts = len(starts), np.array(starts) - states // 2
     layer = SignedLayer(
-        "layer0", ("input",), 2 * np.eye(width), -np.ones(width), np.full(width, 0.4), np.full(width, 0.05), epsilon=1.0
-    )
-    ends = np.array([[-0.05 - 0.05 * start for start in starts], [-0.05 + 0.05 * (states - 1 - s) for s in starts]])
+        "layer0", ("input",), 2 * np.eye(width), -np.ones(width), np.full(width, 0.4), np.full(width, 0.05),
+        epsilon=float(epsilon), initial=0.05 * counts,
+    )  # fmt: skip
+    ends = 0.05 * np.array([np.full(width, -(states // 2)), np.full(width, states // 2 - 1)])
     readout = Readout(("layer0",), np.vstack([np.eye(width)[0], np.eye(width)[-1]]), np.zeros(2), "last")
     return check_network(
         Network(InputEncoding(np.zeros(width), np.ones(width)), (layer,), readout, state_ranges={"layer0": ends})
@@ -47,24 +48,31 @@ def random_steps(width: int, samples: int, frames: int, seed: int) -> tuple[Test
     return TestSet(x, np.zeros(samples, dtype=np.int64), np.full(samples, frames), np.arange(samples)), moves
 
 
-def count(starts: list[int], moves: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The states after each of these steps: counters that stay at either end."""
+def follow(epsilon: int, starts: list[int], moves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The states after each of these steps: counters that stay at either end, or reflectors."""
     states, state = np.empty_like(moves), np.tile(starts, (len(moves), 1))
     for t in range(moves.shape[1]):
-        state = np.clip(state + moves[:, t], 0, STATES - 1)
+        if epsilon == 1:
+            state = np.clip(state + moves[:, t], 0, STATES - 1)
+        else:  # STATES - 1 - u stands for -1 - m, and 1 - m is 2 more, if there is such a state
+            turned = STATES - 1 - state
+            state = np.where(moves[:, t] == 0, state, turned + 2 * ((moves[:, t] > 0) & (turned + 2 < STATES)))
         states[:, t] = state
     return states
 
 
-def main(*technologies: str) -> None:
+def main(*words: str) -> None:
+    epsilon, technologies = (-1, words[1:]) if words[:1] == ("reflector",) else (1, words)
     starts = [*range(0, STATES - STATES // UNITS, STATES // UNITS), STATES - 1]  # at either end and at every long carry
-    network = TrainedNetwork(counters(starts, STATES), "counters")
+    network = TrainedNetwork(units_of(epsilon, starts, STATES), "counters" if epsilon == 1 else "reflectors")
     steps, moves = random_steps(UNITS, SAMPLES, FRAMES, SEED)
-    wanted = count(starts, moves)
-    print("technology  corner     C     V   transistors   steps   wrong   levels   power nW a counter")
+    wanted = follow(epsilon, starts, moves)
+    print("technology  corner     C     V   transistors   steps   wrong   levels   power nW a unit")
     for name in technologies or TECHNOLOGIES:
         try:
-            compiled = network.compile(name, TargetTechnology(), CompilerSettings(cell="counter", headroom=0))
+            compiled = network.compile(
+                name, TargetTechnology(), CompilerSettings(cell="counter" if epsilon == 1 else "auto", headroom=0)
+            )
         except MissingToolError as error:
             print(f"{name:10}  {error}")
             continue

@@ -62,27 +62,26 @@ def counter(technology: Technology, units: int, bits: int, start: int) -> Subcir
         Instance("lower", ("hold", "lower", "stays", "down", "closed", "open", "kp", "vdd"), DECISION, match=HELD),
         *transistor("supply", inner, "kp", "keep"),
         *transistor("diode", gates.load, "kp", "kp"),
-        *_phases(gates, bits),
+        *phases(gates, bits),
         *gates.gate("not_full", tuple(f"q{k}" for k in range(bits))),
         *gates.gate("not_empty", tuple(f"qb{k}" for k in range(bits))),
         *gates.gate("cu0", ("up", "not_full")),
         *gates.gate("cd0", ("down", "up_b", "not_empty")),
     ]
     for k in range(bits):
-        elements += _bit(gates, k, on=bool(start >> k & 1))
+        elements += gates.gate(f"turn{k}", (f"cu{k}", f"cd{k}"))
+        elements += gates.gate(f"keep{k}", (f"turn{k}",))
+        elements += bit(gates, k, on=bool(start >> k & 1))
         if k + 1 < bits:
-            for carry, state in (("cu", "q"), ("cd", "qb")):
-                elements += gates.switch(f"{carry}{k + 1}", f"{carry}{k}", f"{state}{k}")
-                elements += gates.gate(f"{carry}{k + 1}")
-        level = TransistorDesign("level", "n", technology.sizing.cell_n, 2 ** (k % BITS_A_LINE))
-        elements += transistor(f"steer{k}", gates.n, "out", f"q{k}", f"y{k}")
-        elements += transistor(f"level{k}", level, f"y{k}", f"gain{k // BITS_A_LINE}")
+            elements += carry(gates, "cu", k, "q")
+            elements += carry(gates, "cd", k, "qb")
+        elements += level(gates, technology, k)
     elements += transistor("output", TransistorDesign("output", "p", technology.sizing.mirror_p, units), "out", "out")
     title = f"counter of {bits} bits, starts on {start}"
     return Subcircuit(f"{COUNTER}_{bits}_{start}", counter_ports(bits), tuple(elements), title)
 
 
-def _phases(gates: Gates, bits: int) -> Iterator[Element]:
+def phases(gates: Gates, bits: int) -> Iterator[Element]:
     """Yield the elements that make a counter's nets `closed` and `open`; a capacitor times the phase `open`."""
     yield from gates.gate("pulsed", ("pulseb",))
     yield Capacitor("pulsed", "pulsed", GROUND, DELAY)
@@ -92,12 +91,26 @@ def _phases(gates: Gates, bits: int) -> Iterator[Element]:
     yield from gates.gate("closed", ("pulse", "early"), ("open",), m=bits)
 
 
-def _bit(gates: Gates, k: int, *, on: bool) -> Iterator[Mos]:
-    """Yield the transistors of bit k of a counter: next value, master, slave, and the reset to on or off."""
-    yield from gates.gate(f"turn{k}", (f"cu{k}", f"cd{k}"))
-    yield from gates.gate(f"keep{k}", (f"turn{k}",))
+def carry(gates: Gates, name: str, k: int, state: str) -> Iterator[Mos]:
+    """Yield the transistors that carry a low net `name` of bit k to bit k + 1 where the bit's net `state` is high."""
+    yield from gates.switch(f"{name}{k + 1}", f"{name}{k}", f"{state}{k}")
+    yield from gates.gate(f"{name}{k + 1}")
+
+
+def bit(gates: Gates, k: int, *, on: bool) -> Iterator[Mos]:
+    """Yield the transistors of bit k of a state: next value, master, slave, and the reset to on or off.
+
+    The bit turns over where its net `turn` is high; `keep` is the inverse of `turn`.
+    """
     yield from gates.gate(f"next{k}", (f"q{k}", f"turn{k}"), (f"qb{k}", f"keep{k}"))
     yield from gates.latch(f"next{k}", f"mb{k}", f"m{k}", "open", "closed")
     yield from gates.gate(f"shown{k}", (f"in_mb{k}",))  # not from the latch itself: what a slave held would turn it
     yield from gates.latch(f"shown{k}", f"q{k}", f"qb{k}", "closed", "open")
     yield from transistor(f"reset{k}", gates.n, f"mb{k}" if on else f"in_mb{k}", "reset")
+
+
+def level(gates: Gates, technology: Technology, k: int) -> Iterator[Mos]:
+    """Yield the transistors by which bit k, while it is on, draws I_gain 2^k from `out`."""
+    source = TransistorDesign("level", "n", technology.sizing.cell_n, 2 ** (k % BITS_A_LINE))
+    yield from transistor(f"steer{k}", gates.n, "out", f"q{k}", f"y{k}")
+    yield from transistor(f"level{k}", source, f"y{k}", f"gain{k // BITS_A_LINE}")

@@ -10,7 +10,7 @@ still. The 9T cell is the slave: it tracks `drive` until the pulse, freezes it, 
 turns around no longer matters. So one update is one change of state, however long the pulse.
 
 h_t = S alpha - h_{t-1} with S = +1 alternates between -alpha and 2 alpha, so h = -alpha + 3 alpha Q. With updates of
-both signs h would grow without bound, and no two-level circuit can follow: the compiler refuses such a unit.
+both signs h has more than two values, and the unit becomes a reflector (`reflector.py`).
 Source: arXiv 2605.11855 eq. 7 at epsilon = -1; the circuit is of this project.
 """
 

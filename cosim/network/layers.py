@@ -310,7 +310,7 @@ class SignedLayer(EpsilonLayer):
             raise NetworkError(f"{origin}: {self.name}.levels must lie in 1 to {MOST_LEVELS}, not {self.levels}")
         if self.ends is not None:
             self._check_ends(self.ends, origin)
-        if self.initial is not None and self.epsilon != 1 and self.levels is None:
+        if self.initial is not None and abs(self.epsilon) != 1 and self.levels is None:
             raise NetworkError(
                 f"{origin}: {self.name}.initial is for a state that counts or has levels, and this one begins at "
                 "-alpha; leave it out"

@@ -287,15 +287,15 @@ class HysteresisCell(SoftwareCell):
     @property
     def ends(self) -> tuple[int, int] | None:
         """Return the lowest and highest count of the cell's states, in steps of alpha; None for a cell without
-        levels, or whose states are no counts."""
-        if self.levels is None or not self.counts:
+        levels, or whose updates do not add to its states (epsilon 1)."""
+        if self.levels is None or self.scale is not None or self.epsilon != 1:
             return None
         return -(self.levels // 2), self.levels - self.levels // 2
 
     @property
     def counts(self) -> bool:
-        """Tell whether the cell's states are counts of steps of alpha, because alpha is constant and epsilon is 1."""
-        return self.scale is None and self.epsilon == 1
+        """Tell whether the cell's states are counts of steps of alpha: alpha is constant, and epsilon is 1 or -1."""
+        return self.scale is None and abs(self.epsilon) == 1
 
     def drive(self, x: Steps) -> Drive:
         """Compute the cell's candidate, threshold and level at each step from x (n, time, inputs)."""

@@ -28,7 +28,7 @@ from cosim.network.layers import FULL_SCALE, Array, SignedLayer
 from cosim.network.types import InputEncoding, Network, Readout, check_network
 
 BITS, FEWEST_BITS, MOST_BITS = 2, int(CONVERTER_BITS.low), int(CONVERTER_BITS.high)
-States = NDArray[np.int16]  # 0 low, 1 high, NEITHER; at epsilon 1 counts
+States = NDArray[np.int16]  # 0 low, 1 high, NEITHER; at epsilon 1 and -1 counts
 NEITHER = -1  # a bit before the first update, where software begins at 0
 COVER = 0.999  # of the candidates of a unit
 CODES_SCALE = 4.0  # units, of the current that carries a code, rounded down to an even number of steps
@@ -71,8 +71,8 @@ class Partition:
 
     @property
     def counts(self) -> bool:
-        """Tell whether the states of a backbone's cell are counts: it has epsilon 1."""
-        return self.layer.epsilon == 1
+        """Tell whether the states of a backbone's cell are counts: it has epsilon 1 or -1."""
+        return self.layer.epsilon != 0
 
     @property
     def has_comparators(self) -> bool:
@@ -82,12 +82,9 @@ class Partition:
     @property
     def circuits(self) -> str:
         """Return the name of the circuit that keeps the cell's states: registers, ladders or counters, or 9T cells."""
-        return "registers" if self.layer.levels else "ladders or counters" if self.counts else "9T cells"
-
-    @property
-    def first(self) -> int:
-        """Return the count that the cell's units have before the first step."""
-        return int(np.rint(self.layer.start / self.layer.alpha)[0])
+        if self.layer.levels:
+            return "registers"
+        return {0: "9T cells", 1: "ladders or counters", -1: "toggles or reflectors"}[round(self.layer.epsilon)]
 
     def read_software(self, h: Array) -> States:
         """Return the integer states (n, time, units), as levels, counts or bits, for the outputs h of the cell's
@@ -170,12 +167,12 @@ def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
 class KeptStates:
     """The kind of states that a backbone's cell keeps: counts, levels of an alphaCMRU, or else bits.
 
-    counts: whether states are counts (epsilon 1); first: count before the first step; seen: smallest and largest count
+    epsilon: 1 or -1 for counts, else 0; first: count before the first step; seen: smallest and largest count
     in training, (2, units); ends: counts at which the states saturate; levels: of an alphaCMRU, number of levels less
     one.
     """
 
-    counts: bool = False
+    epsilon: int = 0
     first: int = 0
     seen: Array | None = None
     ends: tuple[int, int] | None = None
@@ -219,9 +216,9 @@ def _layer(half: int, step: float, j: Array, kept: KeptStates) -> SignedLayer:
     layer = SignedLayer(
         "cell", ("input",), 2 * half * step * unit, -half * step * ones, (j + 0.5) * step, LEVEL / 2 * ones
     )
-    if kept.counts:
+    if kept.epsilon:
         ends = kept.ends and (kept.ends[0] - kept.first, kept.ends[1] - kept.first)
-        return replace(layer, epsilon=1.0, ends=ends, initial=LEVEL / 2 * kept.first * ones)
+        return replace(layer, epsilon=float(kept.epsilon), ends=ends, initial=LEVEL / 2 * kept.first * ones)
     if kept.levels is None:
         return layer
     return replace(

@@ -164,7 +164,8 @@ def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: s
             if cell.counts:
                 counts = states_of(cell, values, drive)[valid]
                 seen_ends = np.stack([counts.min(axis=0), counts.max(axis=0)]).astype(np.float64)
-                kept = KeptStates(counts=True, first=-1 if cell.start == "low" else 0, seen=seen_ends, ends=cell.ends)
+                first = -1 if cell.start == "low" else 0
+                kept = KeptStates(round(cell.epsilon), first=first, seen=seen_ends, ends=cell.ends)
             g = crossing_values(cell, drive)[valid][:, : cell.state]
             partitions.append(calibrate(name, g, bits, kept))
     return PartitionedBackbone(model, tuple(partitions))
@@ -194,7 +195,7 @@ def values_of(cell: HysteresisCell, states: Tensor, drive: Drive) -> Tensor:
 def states_of(cell: HysteresisCell, values: Tensor, drive: Drive) -> States:
     """Return the integer states of a backbone's cell for its software values, (n, time, units).
 
-    States are level numbers for an alphaCMRU, counts of steps of alpha at epsilon 1, else bits.
+    States are level numbers for an alphaCMRU, counts of steps of alpha at epsilon 1 and -1, else bits.
     """
     if cell.scale is not None:
         assert cell.levels is not None
@@ -237,11 +238,11 @@ def _why_not(cell: HysteresisCell) -> str | None:
         return "stores any value, and a register holds one of some levels (nearest: --levels 6)"
     if cell.scale is not None and cell.epsilon != 0:
         return f"has epsilon {cell.epsilon:g}, and a register replaces what it holds (nearest: --epsilon anneal)"
-    if cell.epsilon in (0, 1):
+    if cell.epsilon in (-1, 0, 1):
         return None
     return (
-        f"has epsilon {cell.epsilon:g}, and its state is neither a bit nor a count (nearest: --epsilon 1, or --epsilon "
-        "anneal, which ends at 0)"
+        f"has epsilon {cell.epsilon:g}, and its state is neither a bit nor a count (nearest: --epsilon 1 or -1, or "
+        "--epsilon anneal, which ends at 0)"
     )
 
 

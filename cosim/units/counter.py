@@ -12,6 +12,7 @@ gates of a bit, whatever the bit is, and those of decisions and phases. The outp
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from cosim.cells.blocks import CELLS
 from cosim.cells.counter import BITS_A_LINE, DELAY, MOST_BITS, counter, gain_lines
 from cosim.cells.quantiser import sampler
 from cosim.cells.window import decision, window
+from cosim.circuit.elements import Subcircuit
 from cosim.network.ir.states import States
 from cosim.technology.calibration import Calibration
+from cosim.technology.types import Technology
 from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import WindowFactors, WindowPins, WindowUnit
 from cosim.units.epsilon import EitherLayer, Lattice
@@ -43,7 +46,6 @@ from cosim.units.sizing import PULSE_BEGIN, PULSE_END, SizingInput
 KEEP = 0.12  # of i_unit: the load of a gate
 LEVEL, LEVEL_BITS = 0.5, 3  # of i_unit: a step, as a ladder's; halved for each bit more, so that weights round as there
 WEAKEST_LINE = 0.2  # of i_unit: a gain line of less has a strong diode, or the kick of a bit outlasts the frame
-_LOW_OF_BIT, _LOW_BESIDE = 5, 6  # gates whose output is low: of a bit, with its part of `open`; beside bits, kp's diode
 _TURN = 0.6  # volt at which the delay's net turns what follows it
 
 
@@ -66,11 +68,14 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
     """A binary counter, the recurrent unit at epsilon = 1: s + 1 at u >= rise, s - 1 at u <= fall, else kept.
 
     The state has `bits` bits and starts at `first`. No layer becomes a counter: the ladder hands over the units that
-    have too many states for it.
+    have too many states for it. low_of_bit, low_beside: gates whose output is low, those of a bit with its part of
+    `open`, and those beside the bits with kp's diode.
     """
 
     factors_type = WindowFactors
     trimmed = (0, "upper"), (1, "lower")
+    low_of_bit: ClassVar[int] = 5
+    low_beside: ClassVar[int] = 6
 
     bits: int = 1
 
@@ -94,7 +99,11 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
 
     def supply_current(self, cell: CounterCell, signals: CellSignals) -> Array:
         total = signals.output_current + self.window_supply(cell, signals)
-        return total + cell.bias.i_keep * (_LOW_OF_BIT * self.bits + _LOW_BESIDE)
+        return total + cell.bias.i_keep * (self.low_of_bit * self.bits + self.low_beside)
+
+    def cell(self, technology: Technology, units: int) -> Subcircuit:
+        """Return the unit's cell; units: unit devices in the diode of its output."""
+        return counter(technology, units, self.bits, self.start)
 
     @staticmethod
     def check_timing(i_unit: float, t_step: float, tau: float, calibration: Calibration, origin: str) -> None:
@@ -131,7 +140,7 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
             candidate, upper, lower, keep, *gains, f"{stem}_p", *self.clock_pins, "resetb", builder.reset_line(),
             "vdd",
         )  # fmt: skip
-        builder.add(counter(technology, builder.units, self.bits, self.start), f"cell_{stem}", nets, CELLS, origin)
+        builder.add(self.cell(technology, builder.units), f"cell_{stem}", nets, CELLS, origin)
         bits = (f"x{NETWORK}.xcell_{stem}.q{k}" for k in range(self.bits))
         builder.decisions[self.name] = tuple(bit for k, bit in enumerate(bits) for _ in range(2**k))
         builder.add_state_line(self)
@@ -188,8 +197,12 @@ def counter_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, o
             where=unit.name, value=states, limit=2**MOST_BITS,
         )  # fmt: skip
     start = -low + (2**bits - states) // 2
-    level = LEVEL / 2 ** max(0, bits - LEVEL_BITS)
     return Counter(
-        unit.name, layer.name, unit.index, placement.stage, level, unit.first - start * unit.step, unit.step,
+        unit.name, layer.name, unit.index, placement.stage, level_of(bits), unit.first - start * unit.step, unit.step,
         unit.rise + offset, unit.fall + offset, offset, first=start, bits=bits,
     )  # fmt: skip
+
+
+def level_of(bits: int) -> float:
+    """Return the current of one step of a state of so many bits, in software units."""
+    return LEVEL / 2 ** max(0, bits - LEVEL_BITS)

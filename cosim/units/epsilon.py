@@ -1,10 +1,10 @@
 """Rules for epsilon in the seed paper's unit and in its first-quadrant form (arXiv 2605.11855, eq. 7).
 
 0: the state is replaced, a Schmitt trigger. 1: S alpha is added, and the state stays on a lattice of step alpha: a
-ladder, or with many states a counter. -1: h_t = S alpha - h_{t-1}, which with S of one sign has two values: a toggle.
-The state s of ladder, counter and toggle is a whole number, and h = zero + step s. A row that reads it receives the
-current level s, so its weight is W step / level, and W zero joins its bias. How many states a unit needs is known from
-data alone.
+ladder, or with many states a counter. -1: h_t = S alpha - h_{t-1}, which with S of one sign has two values: a toggle;
+with both signs it has many, on the same lattice: a reflector. The state s of each is a whole number, and h = zero +
+step s. A row that reads it receives the current level s, so its weight is W step / level, and W zero joins its bias.
+How many states a unit needs is known from data alone.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from cosim.units.placement import Circuit, LayerPlacement
 
 EPSILON_LAYERS = (FirstQuadrantLayer, SignedLayer)
 EitherLayer = FirstQuadrantLayer | SignedLayer
+_SAME = 1e-6  # of alpha
 
 
 def check_epsilon(layer: EpsilonLayer, origin: str, cell: Circuit) -> None:
@@ -71,8 +72,9 @@ def _check_stored(layer: SignedLayer, where: str, cell: Circuit) -> None:
 class Lattice:
     """One recurrent unit whose state is a whole number of steps.
 
-    rise, fall: thresholds; step: of h; first: h at the start. low, high: lowest and highest state, in steps from the
-    start, over the data, or with `ended` those at which the unit itself stops. where: its name in messages.
+    rise, fall: thresholds; step: of h; first: h at the start; count: h at the start in steps, from the value
+    around which epsilon -1 reflects h. low, high: lowest and highest state, in steps from the start, over the data, or
+    with `ended` those at which the unit itself stops. where: its name in messages.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Lattice:
     fall: float
     step: float
     first: float
+    count: int
     low: int
     high: int
     where: str
@@ -109,21 +112,27 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
     for i in range(layer.width):
         where, step = f"{placement.origin}: {layer.name}[{i}]", float(layer.increment[i])
         if isinstance(layer, FirstQuadrantLayer):
-            rise, fall, first = float(layer.beta_hi[i]), float(layer.beta_lo[i]), 0.0
+            rise, fall, first, count = float(layer.beta_hi[i]), float(layer.beta_lo[i]), 0.0, -1
         else:
             rise = 0.0 if layer.weight_beta is not None else abs(float(layer.bias_beta[i]))
             fall, first = -rise, float(layer.start[i])
+            count = round(first / step) if step else 0
         if isinstance(layer, FirstQuadrantLayer) and fall < 0:
             raise MappingError(
                 f"{where}: beta_lo must not be negative, not {fall:g}: a rectified candidate never falls below it; "
                 "raise beta_lo in training"
+            )
+        if layer.epsilon == -1 and isinstance(layer, SignedLayer) and abs(count * step - first) > _SAME * abs(step):
+            raise MappingError(
+                f"{where}.initial must be a multiple of alpha at epsilon -1, not {first:g} with alpha {step:g}; begin "
+                "at 0, or leave it out, so that the unit begins at -alpha"
             )
         if not step > 1 / LARGEST:
             raise MappingError(f"{where}: alpha must be positive, not {step:g}; flip the sign of what reads it instead")
         seen = [] if ranges is None else [round((float(end) - first) / step) for end in ranges[:, i]]
         steps = ends or seen
         low, high = min(*steps, 0), max(*steps, 0)  # the state before the first step counts
-        yield Lattice(f"{layer.name}.{i}", i, rise, fall, step, first, low, high, where, ended=ends is not None)
+        yield Lattice(f"{layer.name}.{i}", i, rise, fall, step, first, count, low, high, where, ended=ends is not None)
 
 
 def lattice_offset(unit: Lattice, layer: EitherLayer, placement: LayerPlacement) -> float:

@@ -13,11 +13,12 @@ from cosim.units.gamma import Gamma
 from cosim.units.kind import AnyUnit, UnitKind
 from cosim.units.ladder import Ladder
 from cosim.units.mingru import MinGru
+from cosim.units.reflector import Reflector
 from cosim.units.register import Register
 from cosim.units.schmitt import Schmitt
 from cosim.units.toggle import Toggle
 
-UNITS: tuple[type[AnyUnit], ...] = (Schmitt, Ladder, Counter, Toggle, Register, MinGru, Gamma)
+UNITS: tuple[type[AnyUnit], ...] = (Schmitt, Ladder, Counter, Toggle, Reflector, Register, MinGru, Gamma)
 
 
 def recurrent_kinds() -> tuple[type[RecurrentLayer], ...]:

@@ -13,19 +13,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.base.errors import MappingError
 from cosim.cells.blocks import CELLS
 from cosim.cells.clocked import clocked_schmitt
 from cosim.cells.quantiser import quantiser_blocks
 from cosim.cells.rectifier import candidate_diode
 from cosim.cells.toggle import toggle
-from cosim.network.ir.nodes import MemoryCurrents
+from cosim.network.ir.nodes import MemoryCurrents, ThresholdUnit
 from cosim.network.ir.states import States
 from cosim.network.layers import EpsilonLayer, RecurrentLayer, SignedLayer
 from cosim.units.beta import add_beta
 from cosim.units.builder import NETWORK, Builder, instance, net
 from cosim.units.comparator import ComparatorUnit, comparator_current, memory_current
-from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, lattices, lifting_offset
+from cosim.units.epsilon import EPSILON_LAYERS, EitherLayer, Lattice, lattice_offset, lattices, lifting_offset
 from cosim.units.kind import (
     Array,
     CellDevices,
@@ -42,6 +41,7 @@ from cosim.units.kind import (
 )
 from cosim.units.ladder import ladder_currents
 from cosim.units.placement import LayerPlacement, Parameter
+from cosim.units.reflector import reflector_node
 from cosim.units.sizing import SetPoint, SizingInput, threshold_set_points
 
 
@@ -126,22 +126,25 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
 
     @staticmethod
     def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-        """Add a toggle for each software unit of a layer.
+        """Add a toggle for each software unit of a layer, or a reflector if its updates have both signs.
 
         A unit whose updates are negative gets weights of the other sign, so that its toggle updates upwards.
         """
         weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
         for unit in lattices(layer, placement):
-            sign, steps = _sign_and_steps(unit.low, unit.high, unit.where)
-            threshold = unit.rise if sign > 0 else -unit.fall
-            offset, step, i = lifting_offset(-threshold), steps * unit.step, unit.index
-            node = Toggle(
-                unit.name, layer.name, i, placement.stage, step, unit.first, step, threshold + offset, 0.0, offset
-            )
+            one_sign = _SIGN_AND_STEPS.get((unit.low, unit.high)) if unit.count == -1 else None
+            if one_sign is None:
+                sign, offset = 1, lattice_offset(unit, layer, placement)
+                node: ThresholdUnit = reflector_node(unit, layer, placement, offset)
+            else:
+                sign, steps = one_sign
+                node = _toggle_node(unit, layer, placement, sign, steps)
+                offset = node.offset
+            i = unit.index
             placement.graph.add(node)
             placement.add_row(node.name, sign * weight[i], sign * bias[i] + offset, Parameter(layer.name, i))
             if isinstance(layer, SignedLayer) and layer.weight_beta is not None:
-                add_beta(node, layer, placement, "drive")
+                add_beta(node, layer, placement, "beta" if one_sign is None else "drive")
 
     def set_points(self, currents: MemoryCurrents, *, moving: bool) -> tuple[SetPoint, ...]:
         """Return the unit's only threshold and its level, with the limits of each."""
@@ -192,17 +195,15 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
         yield effect("level", self.name, pins.i_gain, (circuit.device("level"), 1), (circuit.bias_diode(gain), -1))
 
 
-def _sign_and_steps(low: int, high: int, where: str) -> tuple[int, int]:
-    """Return (sign of all updates, steps between the two levels) of a toggle from its smallest and largest state.
+# lowest and highest state in steps from a start at -alpha, where all updates have one sign -> that sign, steps between
+# the two levels: S = +1 alternates between -alpha and 2 alpha, S = -1 between -alpha and 0
+_SIGN_AND_STEPS = {(0, 3): (1, 3), (0, 1): (-1, 1)}
 
-    S = +1 alternates between -alpha and 2 alpha, S = -1 between -alpha and 0; other states raise MappingError.
-    """
-    if low == 0 and high in (0, 3):
-        return 1, 3
-    if low == 0 and high == 1:
-        return -1, 1
-    raise MappingError(
-        f"{where}: at epsilon -1 a toggle has two levels, which needs updates of one sign; over the training data the "
-        f"state runs from {low:+d} to {high:+d} steps of alpha from its start, so both signs happen; train with "
-        "another seed"
+
+def _toggle_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, sign: int, steps: int) -> Toggle:
+    """Return a toggle node for a unit whose updates all have the same sign; steps: between its two levels."""
+    threshold = unit.rise if sign > 0 else -unit.fall
+    offset, step = lifting_offset(-threshold), steps * unit.step
+    return Toggle(
+        unit.name, layer.name, unit.index, placement.stage, step, unit.first, step, threshold + offset, 0.0, offset
     )

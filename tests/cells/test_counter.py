@@ -1,14 +1,15 @@
-"""Counter in ngspice: one step up or down for each decision, whole or none, and none beyond either end."""
+"""Counter and reflector in ngspice: one whole update for each decision or none, and none beyond either end."""
 
 import numpy as np
 import pytest
 
 from cosim.cells.bias import BIAS_DIODE
 from cosim.cells.clocked import RESET_INVERTER, reset_inverter
-from cosim.cells.counter import COUNTER, counter, counter_ports, gain_lines
+from cosim.cells.counter import counter, counter_ports, gain_lines
 from cosim.cells.mirror import weight
 from cosim.cells.quantiser import sampler
 from cosim.cells.rectifier import CANDIDATE, candidate_diode
+from cosim.cells.reflector import reflector
 from cosim.cells.schmitt import STATE_LEVEL
 from cosim.cells.window import decision, window
 from cosim.circuit.elements import GROUND, Capacitor, Circuit, Instance, Mos, Source
@@ -24,17 +25,18 @@ UPPER, LOWER, LEVEL = 1e-9, 0.6e-9, 0.25e-9
 MOVES = {1: 1.4e-9, 0: 0.8e-9, -1: 0.2e-9}
 
 
-def blocks(technology, bits, start):
-    """What a counter instantiates besides the candidate diode, and itself."""
+def blocks(technology, cell):
+    """What a counter or reflector instantiates besides the candidate diode, and itself."""
     cells = (reset_inverter, sampler, window, decision)
-    return (*(cell(technology) for cell in cells), counter(technology, UNITS, bits, start))
+    return (*(inner(technology) for inner in cells), cell)
 
 
 @pytest.fixture
 def count(run_bench, supply, signal_blocks, technology, calibration):
     """(bits, start, candidates) -> states (bits, frames) and output, ampere, at 0.95 of each frame."""
 
-    def run(bits, start, candidates):
+    def run(bits, start, candidates, build=counter):
+        cell = build(technology, UNITS, bits, start)
         volts, frames = technology.supply, len(candidates)
         clk, clkb = clock_waveforms(volts, CLOSE, frames, TIMING)
         pulse, pulseb = pulse_waveforms(volts, CLOSE, frames, TIMING)
@@ -50,12 +52,12 @@ def count(run_bench, supply, signal_blocks, technology, calibration):
             Instance("reset", ("resetb", "reset", "vdd"), RESET_INVERTER),
             *(Source(pin, "i", "vdd", pin, current) for pin, current in pins.items()),
             *(Instance(pin, (pin,), BIAS_DIODE) for pin in pins),
-            Instance("counter", counter_ports(bits), f"{COUNTER}_{bits}_{start}"),
+            Instance("counter", counter_ports(bits), cell.name),
             *weight("neg", "out", "node", -UNITS, technology),
             Source("out", "v", "node", "load", 0.0),
             Source("load", "v", "vdd", "load", calibration.v_node),
         )
-        circuit = Circuit("counter", (*signal_blocks, *blocks(technology, bits, start)), elements)
+        circuit = Circuit("counter", (*signal_blocks, *blocks(technology, cell)), elements)
         step, end = TIMING.t_step / 100, TIMING.start + frames * TIMING.t_step
         nets = [f"xcounter.q{k}" for k in range(bits)]
         saved = " ".join(f"v({net})" for net in nets)
@@ -88,6 +90,36 @@ def test_up_to_the_top_and_down_to_the_bottom(count, calibration):
     np.testing.assert_allclose(output, LEVEL * np.array(states), rtol=error, atol=6e-12)
 
 
+def reflect(state, moves, most):
+    """What a reflector does: S - m of its state m at a move S, or -1 - m where that is beyond the highest state."""
+    middle, states = (most + 1) // 2, []
+    for move in moves:
+        m = state - middle
+        state = state if move == 0 else middle + (move - m if move - m < middle else -1 - m)
+        states.append(state)
+    return states
+
+
+@pytest.mark.ngspice
+@pytest.mark.parametrize(("bits", "start"), [(2, 1), (3, 2)])
+def test_a_reflector_turns_its_state_around(count, bits, start):
+    """From -1 and -2 on: both signs, frames without an update; of two bits all states, two with no image above."""
+    moves = [1, -1, 0, -1, 1, -1, 1, 0]
+    states, _ = count(bits, start, [MOVES[move] for move in moves], reflector)
+    assert states == reflect(start, moves, 2**bits - 1)
+    assert bits > 2 or set(states) == {0, 1, 2, 3}
+
+
+@pytest.mark.slow
+@pytest.mark.ngspice
+def test_a_reflectors_carry_runs_through_all_bits(count):
+    """Eight bits around m = -127, 0 and 1, where the carry of an update upwards has seven bits to go, or none."""
+    for start in (1, 128, 129):
+        moves = [1, -1, 1, 1, 0, -1]
+        states, _ = count(8, start, [MOVES[move] for move in moves], reflector)
+        assert states == reflect(start, moves, 255)
+
+
 @pytest.mark.slow
 @pytest.mark.ngspice
 def test_all_bits_turn_over_at_once(count):
@@ -106,19 +138,30 @@ def test_candidates_near_a_threshold_make_whole_steps(count, near):
     assert count(4, 7, candidates)[0] == expected
 
 
+def transistors(technology, cell):
+    """Count the devices of a cell with all that it instantiates."""
+    parts = (candidate_diode(technology), *blocks(technology, cell))
+    return sum(1 for _ in Circuit("c", parts, (Instance("c", cell.ports, cell.name),)).flatten())
+
+
 def test_transistors(technology):
     """Sampler 3, decisions 2 x 10, phases 13, kp 2, first carries and ends 9, output; and 33 a bit, 4 of carries."""
-    counts = {}
-    for bits in (1, 2, 4, 8):
-        top = counter(technology, UNITS, bits, 0)
-        parts = (candidate_diode(technology), *blocks(technology, bits, 0))
-        counts[bits] = sum(1 for _ in Circuit("c", parts, (Instance("c", top.ports, top.name),)).flatten())
+    counts = {bits: transistors(technology, counter(technology, UNITS, bits, 0)) for bits in (1, 2, 4, 8)}
     assert counts == {bits: 3 + 20 + 13 + 2 + 9 + 1 + 33 * bits - 4 for bits in counts}
+
+
+def test_transistors_of_a_reflector(technology):
+    """Sampler, decisions, phases, kp and output as of a counter, `still` 4, `moves` 2, carry 1 3, the first turn 4.
+
+    `not_least` has one for each bit, a bit 22, its turn 5 from bit 1 on, its carry 2 from bit 1 to the last but one.
+    """
+    counts = {bits: transistors(technology, reflector(technology, UNITS, bits, 0)) for bits in (2, 4, 8)}
+    assert counts == {bits: 39 + 13 + (1 + 22) * bits + 5 * (bits - 1) + 2 * (bits - 2) for bits in counts}
 
 
 def test_every_net_is_used_twice_or_is_a_port(technology):
     """A net with one terminal is a typing error: nothing drives it or nothing reads it."""
-    for cell in (counter(technology, UNITS, 5, 9), decision(technology)):
+    for cell in (counter(technology, UNITS, 5, 9), reflector(technology, UNITS, 5, 9), decision(technology)):
         terminals = []
         for element in cell.elements:
             match element:
@@ -129,5 +172,5 @@ def test_every_net_is_used_twice_or_is_a_port(technology):
                 case Instance():
                     terminals += element.nets
         unread = {net for net in set(terminals) - {"0"} if net not in cell.ports and terminals.count(net) == 1}
-        assert unread == ({"stays"} if cell.name.startswith(COUNTER + "_5") else set())
+        assert unread == ({"stays"} if "lower" in cell.ports else set())
         assert set(cell.ports) <= set(terminals)

@@ -38,6 +38,7 @@ from cosim.units.ladder import (
     ladder_timing,
     solve_ladder,
 )
+from cosim.units.reflector import Reflector
 from cosim.units.schmitt import Schmitt
 from cosim.units.toggle import Toggle
 from cosim.variation.draws import VariationPlan, varying_devices
@@ -343,15 +344,42 @@ def test_a_network_without_comparators_has_none_of_several_devices(make_network,
             compile_network(make_network(3, kind), technology, calibration, CompilerSettings(comparator_devices=2))
 
 
-def test_toggle_with_both_signs_is_refused(toggles):
+def test_updates_of_both_signs_become_a_reflector(toggles, ideal):
     network, x = toggles(3, "signed")
-    mixed = with_layers(network, lambda layer: replace(layer, bias_beta=np.full(layer.width, 0.01)))
-    layer = mixed.layers[0]
+    layer = network.layers[0]
     weight = layer.weight.copy()
     weight[2] = [1.0, -1.0, 0.25]  # candidates of either sign
-    mixed = measured(replace(mixed, layers=(replace(layer, weight=weight, bias=np.zeros(5)),)), x)
-    text = r"model\.pt: layer0\[2\]: at epsilon -1 a toggle has two levels, .*the state runs from -\d+ to \+\d+ steps"
-    refused(mixed, text)
+    layer = replace(layer, weight=weight, bias=np.zeros(5), bias_beta=np.full(5, 0.01))
+    mixed = measured(replace(network, layers=(layer,)), x)
+    reference, graph = run_reference(mixed, x), lower(mixed)
+    (node,) = graph.of(Reflector)
+    assert node.index == 2
+    assert node.zero + node.start * node.step == pytest.approx(-layer.alpha[2])
+    states, readout, expected = ideal(graph, reference)
+    np.testing.assert_array_equal(states, expected)
+    np.testing.assert_allclose(readout, reference.readout, atol=1e-12, rtol=0)
+    assert expected[:, :, 2].min() >= 0 and expected[:, :, 2].max() <= node.most
+
+
+@pytest.mark.parametrize(("lowest", "highest", "bits"), [(-2, 1, 2), (-3, 0, 3), (0, 3, 3), (-128, 127, 8)])
+def test_bits_of_a_reflector(toggles, lowest, highest, bits):
+    """2^(bits - 1) steps of alpha below 0, and one less above."""
+    node = reflecting(toggles, lowest, highest)
+    assert (node.bits, node.start, node.most) == (bits, 2 ** (bits - 1) - 1, 2**bits - 1)
+
+
+def test_a_reflector_has_eight_bits_at_most(toggles):
+    with pytest.raises(MappingError, match=r"layer0\[0\]: a reflector holds -128 to 127 .* runs from -129 to 0 over"):
+        reflecting(toggles, -129, 0)
+
+
+def reflecting(toggles, lowest, highest):
+    """The reflector of a unit whose h runs from `lowest` to `highest` steps of alpha over the data."""
+    network, _ = toggles(3, "signed")
+    alpha = network.layers[0].alpha
+    ranges = np.array([lowest * alpha, highest * alpha])
+    graph = lower(replace(network, state_ranges={"layer0": ranges}), headroom=0)
+    return next(iter(graph.of(Reflector)))
 
 
 @pytest.mark.parametrize("alpha", [0.0, -0.5])

@@ -14,6 +14,7 @@ from cosim.cells.mirror import INPUT_DIODE, SIGNAL_RAILS
 from cosim.cells.quantiser import COMPARATOR, DRIVER, QUANTISER, SAMPLER
 from cosim.cells.ratio_gate import RATIO_GATE
 from cosim.cells.rectifier import CANDIDATE, RELU
+from cosim.cells.reflector import REFLECTOR
 from cosim.cells.register import LEVEL_OFF, LEVEL_ON, REGISTER
 from cosim.cells.steering import STEERING_AND, SYMBOL_COMPARATOR
 from cosim.cells.tau_cell import TAU_CELL, TAU_CELL_GATED
@@ -27,13 +28,13 @@ NO_SIZES: Sizes = MappingProxyType({})
 HEAD = ("block", "device", "type", "W / um", "L / um", "in parallel", "nets: drain, gate, source, bulk")
 _ROW = "row_"  # begins the names of linear rows
 _WEIGHTS = {"n": "w > 0", "p": "w < 0"}
-_DECISIONS = ("register", "counter")
+_DECISIONS = ("register", "counter", "reflector")
 _SCHEMATICS: dict[str, tuple[str, ...]] = {
     INPUT_DIODE: ("mirror",), SIGNAL_RAILS: ("mirror",), _ROW: ("row",), CANDIDATE: ("row",), RELU: ("row",),
     CLOCKED: ("9T cell",), RUNG_OFF: ("9T cell",), RUNG_ON: ("9T cell",), DPI: ("DPI",), LADDER: ("ladder",),
     SAMPLER: ("quantiser", "toggle", *_DECISIONS), COMPARATOR: ("quantiser", "toggle"), DRIVER: ("quantiser",),
-    QUANTISER: ("quantiser",), WINDOW: _DECISIONS, COUNTER: ("counter",), TOGGLE: ("toggle",),
-    REGISTER: ("register",), LEVEL_OFF: ("level",), LEVEL_ON: ("level",), TAU_CELL: ("tau-cell",),
+    QUANTISER: ("quantiser",), WINDOW: _DECISIONS, COUNTER: ("counter",), REFLECTOR: ("reflector",),
+    TOGGLE: ("toggle",), REGISTER: ("register",), LEVEL_OFF: ("level",), LEVEL_ON: ("level",), TAU_CELL: ("tau-cell",),
     RATIO_GATE: ("ratio gate",), SYMBOL_COMPARATOR: ("steering",), STEERING_AND: ("steering",),
     BIAS_DIODE: ("bias",), STRONG_DIODE: ("bias",), PEDESTAL_SINK: ("bias",),
 }  # fmt: skip
@@ -71,7 +72,7 @@ def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
             "cell's device": cell.get("M2", named(COMPARATOR).get("M2", ())),
             "pedestal sink": named(PEDESTAL_SINK).get("sink", ()),
         },
-        **dict.fromkeys(("quantiser", "ladder", "counter", "toggle", "register"), _counts(circuit)),
+        **dict.fromkeys(("quantiser", "ladder", "counter", "reflector", "toggle", "register"), _counts(circuit)),
     }  # fmt: skip
 
 

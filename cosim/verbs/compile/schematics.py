@@ -393,6 +393,17 @@ def draw_ladder(sheet: Sheet) -> None:
 @_schematic
 def draw_counter(sheet: Sheet) -> None:
     """Draw a counter as a block diagram, SVG: its two decisions, and below them one of its bits."""
+    _draw_bit(sheet, ("up", "down"), "carries to bit k + 1")
+
+
+@_schematic
+def draw_reflector(sheet: Sheet) -> None:
+    """Draw a reflector as a block diagram, SVG: its two decisions, and below them one of its bits."""
+    _draw_bit(sheet, ("up",), "carry to bit k + 1")
+
+
+def _draw_bit(sheet: Sheet, carried: tuple[str, ...], words: str) -> None:
+    """Draw two decisions and one bit that they turn over; carried: decisions with a carry to the next bit."""
     sheet.box((1.4, 0), 2.4, 1.8, "sample", "gate", key="sampler")
     sheet.text((3.2, 0), "hold", "top", NET)
     for y, name in ((1.6, "upper"), (-1.6, "lower")):
@@ -405,11 +416,12 @@ def draw_counter(sheet: Sheet) -> None:
         sheet.wire((7.0, y), (x, y), (x, turn), (end, turn))
         sheet.arrow((end, turn), (end, -5.0))
         sheet.text((7.5, y), name, "top", NET)
-        sheet.dot((x, turn))
-        sheet.arrow((x, turn), (10.0, turn))
-    sheet.text((10.1, -3.8), "carries to bit k + 1", "right", NET)
-    for x, name, words in ((1.8, "next", "of bit k"), (5.4, "master", "latch"), (9.0, "slave", "latch")):
-        sheet.box((x, -5.8), 2.6, 1.6, name, words)
+        if name in carried:
+            sheet.dot((x, turn))
+            sheet.arrow((x, turn), (10.0, turn))
+    sheet.text((10.1, -3.8 if len(carried) > 1 else -3.4), words, "right", NET)
+    for x, name, below in ((1.8, "next", "of bit k"), (5.4, "master", "latch"), (9.0, "slave", "latch")):
+        sheet.box((x, -5.8), 2.6, 1.6, name, below)
     sheet.box((12.6, -5.8), 2.0, 1.6, "2^k", "I_gain")
     for start, stop in ((3.1, 4.1), (6.7, 7.7), (10.3, 11.6)):
         sheet.arrow((start, -5.8), (stop, -5.8))
@@ -584,6 +596,7 @@ CELLS: dict[str, tuple[str, Callable[[Sizes], bytes]]] = {
     "quantiser": ("Three-level quantiser in front of a ladder", draw_quantiser),
     "ladder": ("Ladder: rungs that open each other's windows", draw_ladder),
     "counter": ("Counter: its decisions, and one of its bits", draw_counter),
+    "reflector": ("Reflector: its decisions, and one of its bits", draw_reflector),
     "DPI": ("Low pass between rungs: differential pair integrator", draw_dpi),
     "toggle": ("Toggle: master and slave", draw_toggle),
     "register": ("Thermometer register: a value is written, or its levels stay", draw_register),

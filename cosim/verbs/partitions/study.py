@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SOFTWARE, CONVERTERS, BEHAVIORAL = "software", "converters", "behavioral"
 Integers = NDArray[np.int64]
+_SOFTWARE = "zero", "step"  # of a node: h = zero + step s for its state s
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,10 @@ class CompiledPartition:
 
     def read(self, states: CircuitStates) -> "States":
         """Convert the states of the partition's circuit to those of the backbone's cell, (..., units)."""
-        starts = np.array([node.start for node in self.design.graph.memories])
-        return (states + (self.partition.first - starts if self.partition.counts else 0)).astype(np.int16)
+        if not self.partition.counts:
+            return states.astype(np.int16)
+        zeros, steps = (np.array([getattr(node, name) for node in self.design.graph.memories]) for name in _SOFTWARE)
+        return self.partition.read_software(np.asarray(zeros + steps * states, dtype=np.float64))
 
 
 @dataclass

@@ -22,6 +22,7 @@ from cosim.network.types import check_network
 from cosim.tasks.testset import TestSet
 from cosim.units.counter import Counter
 from cosim.units.ladder import Ladder
+from cosim.units.reflector import Reflector
 from cosim.units.toggle import Toggle
 from cosim.verbs.compare.agreement import compare_engines
 
@@ -34,7 +35,7 @@ def one_signed(layer):
     return SignedLayer(layer.name, layer.sources, weight, bias, np.array([1.1, 1.3]), layer.alpha, epsilon=-1.0)
 
 
-@pytest.fixture(scope="module", params=["ladder", "counter", "toggle"])
+@pytest.fixture(scope="module", params=["ladder", "counter", "toggle", "reflector"])
 def kind(request):
     return request.param
 
@@ -48,7 +49,7 @@ def samples(kind, make_network):
     """
     network = make_network(3, "signed", widths=(2,), outputs=2, alphas=(1.0,))
     (layer,) = network.layers
-    layer = one_signed(layer) if kind == "toggle" else replace(layer, epsilon=1.0)
+    layer = one_signed(layer) if kind == "toggle" else replace(layer, epsilon=-1.0 if kind == "reflector" else 1.0)
     network, rng = check_network(replace(network, layers=(layer,))), np.random.default_rng(5)
     x = np.empty((1, 0, 3))
     while x.shape[1] < FRAMES:
@@ -73,7 +74,9 @@ def outcome(design, samples, kind, request):
     plan = read_plan(design, FRAMES)
     plan = replace(plan, window=(timing.start + timing.t_step, plan.window[1]))
     (bench,) = sample_benches(design, samples[1], Run())
-    found = run_inference(bench, plan, request.getfixturevalue("batch").name if kind == "counter" else "ngspice")
+    found = run_inference(
+        bench, plan, request.getfixturevalue("batch").name if kind in ("counter", "reflector") else "ngspice"
+    )
     assert isinstance(found, Inference), found
     return found
 
@@ -85,9 +88,11 @@ def comparison(design, samples, outcome):
 
 @pytest.mark.ngspice
 def test_the_memories_are_native_and_move(design, kind, comparison):
-    assert len(list(design.graph.of({"ladder": Ladder, "counter": Counter, "toggle": Toggle}[kind]))) == 2
+    kinds = {"ladder": Ladder, "counter": Counter, "toggle": Toggle, "reflector": Reflector}
+    found = [type(node) for node in design.graph.memories]
+    assert found == ([Reflector, Toggle] if kind == "reflector" else [kinds[kind]] * 2)  # one of its units has one sign
     states = comparison.engines["software"].states[0]
-    assert (np.ptp(states, axis=0) >= (1 if kind == "toggle" else 2)).all()
+    assert (np.ptp(states, axis=0) >= [1 if node is Toggle else 2 for node in found]).all()
     assert comparison.saturated == 0
 
 

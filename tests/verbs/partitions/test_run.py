@@ -17,6 +17,8 @@ from cosim.results.kept_page import read_page  # noqa: E402
 from cosim.results.page import WIDTH  # noqa: E402
 from cosim.units.counter import Counter  # noqa: E402
 from cosim.units.ladder import Ladder  # noqa: E402
+from cosim.units.reflector import Reflector  # noqa: E402
+from cosim.units.toggle import Toggle  # noqa: E402
 from cosim.verbs.loading import TargetTechnology  # noqa: E402
 from cosim.verbs.partitions.run import open_cut, report_partitions, run_partitions  # noqa: E402
 from cosim.verbs.partitions.study import CompiledPartition, equations, evaluate, taken_over  # noqa: E402
@@ -85,9 +87,28 @@ def test_counts_come_back_from_ladders_and_counters(technology, calibration, ste
     g = 2.0 * rng.choice([-1, 0, 1], (3, steps, 2), p=[0.2, 0.2, 0.6])
     counts = first + np.cumsum(np.sign(g), axis=1)
     ends = np.stack([counts.min(axis=(0, 1)), counts.max(axis=(0, 1))])
-    partition = calibrate("blocks.0.cell", g.reshape(-1, 2), kept=KeptStates(counts=True, first=first, seen=ends))
+    partition = calibrate("blocks.0.cell", g.reshape(-1, 2), kept=KeptStates(1, first=first, seen=ends))
     placed = CompiledPartition(partition, compile_network(partition.network, technology, calibration), Run())
     assert {type(node) for node in placed.design.graph.memories} == {Ladder if steps == 10 else Counter}
+    np.testing.assert_array_equal(equations(partition, g), counts)
+    np.testing.assert_array_equal(evaluate(placed, g), counts)
+
+
+@pytest.mark.parametrize("first", [0, -1])
+def test_counts_come_back_from_toggles_and_reflectors(technology, calibration, first):
+    """At epsilon -1: the first unit's updates are all positive, the second's have both signs."""
+    rng = np.random.default_rng(6)
+    g = 2.0 * rng.choice([-1, 0, 1], (3, 40, 2), p=[0.3, 0.4, 0.3])
+    g[:, :, 0] = np.abs(g[:, :, 0])
+    counts, count = np.empty(g.shape, np.int16), np.full((3, 2), first)
+    for t in range(g.shape[1]):
+        counts[:, t] = count = np.where(g[:, t] == 0, count, np.sign(g[:, t]) - count)
+    seen = np.concatenate([counts, np.full_like(counts[:, :1], first)], axis=1)
+    ends = np.stack([seen.min(axis=(0, 1)), seen.max(axis=(0, 1))]).astype(np.float64)
+    partition = calibrate("blocks.0.cell", g.reshape(-1, 2), kept=KeptStates(-1, first=first, seen=ends))
+    placed = CompiledPartition(partition, compile_network(partition.network, technology, calibration), Run())
+    kinds = [type(node) for node in placed.design.graph.memories]
+    assert kinds == [Toggle if first else Reflector, Reflector]
     np.testing.assert_array_equal(equations(partition, g), counts)
     np.testing.assert_array_equal(evaluate(placed, g), counts)
 
