@@ -21,6 +21,7 @@ cuda: Any = numba.cuda
 LANES = 1  # of a thread
 jit = inlined_jit = cached_jit = cuda.jit(device=True)
 table_cell: Any = jit(table_lookup.table_cell.py_func)
+inside: Any = jit(table_lookup.inside.py_func)
 spline_weights: Any = jit(table_lookup.spline_weights.py_func)
 
 
@@ -168,7 +169,7 @@ def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviati
         value, slope = _cubic(s.gate_table, first + k, LINE_WIDTH, u)
         v.gate_functions[at + k, lane], v.gate_functions[at + RANK + k, lane] = (
             value * level,
-            (value * bend + slope) * level,
+            (value * bend + slope * inside(out)) * level,
         )
     shift = v.gate_shift[line, lane] if has_deviations else 0.0
     shifted_cell, shifted_u, shifted_out = table_cell(x - shift, s.gate_axis, table)
@@ -180,7 +181,7 @@ def evaluate_gate_line(s: Any, v: Any, line: Any, lane: Any, x: Any, has_deviati
         first, at = s.response_table_start[table] + 4 * RESPONSE_WIDTH * cell, line * 2 * RESPONSES
         for k in range(RESPONSES):
             value, slope = _cubic(s.response_table, first + k, RESPONSE_WIDTH, u)
-            v.gate_responses[at + k, lane], v.gate_responses[at + RESPONSES + k, lane] = value, slope
+            v.gate_responses[at + k, lane], v.gate_responses[at + RESPONSES + k, lane] = value, slope * inside(out)
 
 
 @jit
@@ -199,21 +200,31 @@ def evaluate_drain_line(s: Any, v: Any, line: Any, lane: Any, y: Any) -> None:
 
 @jit
 def _spline_column(values: Any, first: Any, rows: Any, places: Any, rates: Any, out: Any, k: Any) -> Any:
-    """Return column k of a four-terminal device's table with its derivatives by three voltages."""
+    """Return column k of a four-terminal device's table with its derivatives by three voltages.
+
+    Beyond an axis it is continued as in `table_lookup.spline_columns`.
+    """
     (wi, di), (wj, dj), (wk, dk) = spline_weights(places[0]), spline_weights(places[1]), spline_weights(places[2])
-    f = fi = fj = fk = 0.0
+    f = fi = fj = fk = fij = fik = fjk = 0.0
     for a in range(3):
-        g = gj = gk = 0.0
+        g = gj = gk = gjk = 0.0
         for b in range(3):
             row = FOUR_TERMINAL_COLUMNS * (first + (a * rows[0] + b) * rows[1]) + k
             p, q = float(values[row]), float(values[row + FOUR_TERMINAL_COLUMNS])
             r = float(values[row + 2 * FOUR_TERMINAL_COLUMNS])
             value = p * wk[0] + q * wk[1] + r * wk[2]
             g, gj = g + value * wj[b], gj + value * dj[b]
-            gk = gk + (p * dk[0] + q * dk[1] + r * dk[2]) * wj[b]
+            by_third = p * dk[0] + q * dk[1] + r * dk[2]
+            gk, gjk = gk + by_third * wj[b], gjk + by_third * dj[b]
         f, fi, fj, fk = f + g * wi[a], fi + g * di[a], fj + gj * wi[a], fk + gk * wi[a]
+        fij, fik, fjk = fij + gj * di[a], fik + gk * di[a], fjk + gjk * wi[a]
     fi, fj, fk = fi * rates[0], fj * rates[1], fk * rates[2]
-    return f + fi * out[0] + fj * out[1] + fk * out[2], fi, fj, fk
+    value = f + fi * out[0] + fj * out[1] + fk * out[2]
+    along = (rates[0] * out[0], rates[1] * out[1], rates[2] * out[2])
+    fi = fi + (fij * along[1] + fik * along[2]) * (rates[0] * inside(out[0]))
+    fj = fj + (fij * along[0] + fjk * along[2]) * (rates[1] * inside(out[1]))
+    fk = fk + (fik * along[0] + fjk * along[1]) * (rates[2] * inside(out[2]))
+    return value, fi, fj, fk
 
 
 @jit

@@ -35,10 +35,16 @@ def table_cell(x: float, axis: Any, table: int) -> Any:
     axis: start, 1 / step and cells of each table. The excess is how far x is outside of the axis.
     """
     start, rate, cells = axis[table, 0], axis[table, 1], axis[table, 2]
-    inside = max(min(x, start + cells / rate), start)
-    place = (inside - start) * rate
+    nearest = max(min(x, start + cells / rate), start)
+    place = (nearest - start) * rate
     cell = min(int(place), int(cells) - 1)
-    return cell, (place - cell) / rate, x - inside
+    return cell, (place - cell) / rate, x - nearest
+
+
+@inlined_jit
+def inside(out: float) -> float:
+    """Return 1 at a place on a table's axis, 0 at one beyond it, where a function that is kept has no slope."""
+    return 1.0 if out == 0.0 else 0.0
 
 
 @inlined_jit
@@ -71,6 +77,7 @@ def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_devia
     begin = s.gate_table_start[table]
     first = begin + 4 * LINE_WIDTH * cell
     value, slope = _cubics(s.gate_table, first, LINE_WIDTH, u)
+    slope = slope * inside(out)  # beyond the axis c_k is kept, and a is continued
     others, their_slopes = _cubics(s.gate_table, first + LANES, LINE_WIDTH, u)
     bend, capacitance = extract(their_slopes, 0), extract(their_slopes, 1)
     level = exp(extract(others, 0) + bend * out)
@@ -90,6 +97,7 @@ def evaluate_gate_line(s: Any, v: Any, line: int, lane: int, x: float, has_devia
     if has_deviations:
         first = s.response_table_start[table] + 4 * RESPONSE_WIDTH * cell
         value, slope = _cubics(s.response_table, first, RESPONSE_WIDTH, u)
+        slope = slope * inside(out)
         at = line * 2 * RESPONSES
         for k in range(RESPONSES):
             v.gate_responses[at + k, lane] = extract(value, k)
@@ -139,9 +147,34 @@ def spline_columns(values: Any, first: int, rows: Any, places: Any, rates: Any, 
     by_first, by_second = halves_added(fi) * rates[0], halves_added(fj) * rates[1]
     by_third = halves_added(fk) * rates[2]
     value = halves_added(f) + by_first * out[0] + by_second * out[1] + by_third * out[2]
+    if out[0] != 0.0 or out[1] != 0.0 or out[2] != 0.0:
+        # The continued value is linear along the axes that the place is beyond, and the slopes there change along the
+        # others. Without these terms the tangent is not the value's, and Newton's method can circle for ever.
+        along = (rates[0] * out[0], rates[1] * out[1], rates[2] * out[2])
+        ij, ik, jk = _mixed_slopes(values, first, rows, places)
+        by_first = by_first + (ij * along[1] + ik * along[2]) * (rates[0] * inside(out[0]))
+        by_second = by_second + (ij * along[0] + jk * along[2]) * (rates[1] * inside(out[1]))
+        by_third = by_third + (ik * along[0] + jk * along[1]) * (rates[2] * inside(out[2]))
     return (
         (extract(value, 0), extract(by_first, 0), extract(by_second, 0), extract(by_third, 0)),
         (extract(value, 1), extract(by_first, 1), extract(by_second, 1), extract(by_third, 1)),
         (extract(value, 2), extract(by_first, 2), extract(by_second, 2), extract(by_third, 2)),
         (extract(value, 3), extract(by_first, 3), extract(by_second, 3), extract(by_third, 3)),
     )
+
+
+@inlined_jit
+def _mixed_slopes(values: Any, first: int, rows: Any, places: Any) -> Any:
+    """Return the columns' second derivatives by two places: first and second, first and third, second and third."""
+    (wi, di), (wj, dj), (wk, dk) = spline_weights(places[0]), spline_weights(places[1]), spline_weights(places[2])
+    ij = ik = jk = splat(0.0)
+    low, high = halves(wk[0], wk[1]), halves(wk[2], 0.0)
+    d_low, d_high = halves(dk[0], dk[1]), halves(dk[2], 0.0)
+    for a in range(3):
+        for b in range(3):
+            row = FOUR_TERMINAL_COLUMNS * (first + (a * rows[0] + b) * rows[1])
+            p, q = load_consecutive(values, row), load_consecutive(values, row + LANES)
+            by_third = p * d_low + q * d_high
+            ij = ij + (p * low + q * high) * (di[a] * dj[b])
+            ik, jk = ik + by_third * (di[a] * wj[b]), jk + by_third * (wi[a] * dj[b])
+    return halves_added(ij), halves_added(ik), halves_added(jk)
