@@ -98,8 +98,8 @@ def chain(bits: int) -> tuple[AndLayer, SignedLayer]:
 
 
 def ranges(bits: int) -> NDArray[np.float64]:
-    """Return the smallest and largest state of a binary counter's toggles, (2, bits)."""
-    return np.outer([-ALPHA, 2 * ALPHA], np.ones(bits))
+    """Return the ranges of a binary counter's toggles as of `Network.state_ranges`, (3, bits): two states each."""
+    return np.outer([-ALPHA, 2 * ALPHA, 2 * ALPHA], np.ones(bits))
 
 
 def _network(bits: int, readout: Readout, task: str, labels: tuple[str, ...]) -> Network:

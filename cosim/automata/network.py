@@ -78,7 +78,7 @@ def symbol_network(
     """Return a checked network whose inputs are symbols, one bit each.
 
     A source NAME_1 of a layer is the signal NAME delayed by one frame. named: names of symbols, states and labels;
-    ranges: layer -> smallest and largest states (2, units) of layers that are not Schmitt triggers.
+    ranges: layer -> ranges of states, as of `Network.state_ranges`, of layers that are not Schmitt triggers.
     """
     late = {
         name: DelayedSignal(name.removesuffix("_1"))

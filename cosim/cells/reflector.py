@@ -8,9 +8,10 @@ The bits are those of u = m + 2^(bits - 1). With every bit turned over u becomes
     S = -1    every bit turns over
     S = +1    every bit turns over, and 2 is added:  bit 1 stays, and bit k > 1 stays where bits 1 ... k - 1 are off
 
-    still     low at an update                 turn 0 = inverse of still
-    carry k   low where S = +1 and bits 1 ... k - 1 are off:  carry 1 = S,  carry k --[qb]-- carry k + 1
-    turn k    high where `still` is low and carry k is high
+    still     low at an update, `moves` its inverse
+    carry 1   low where S = +1 and any bit from 1 on is on
+    carry k   low where carry 1 is, and bits 1 ... k - 1 are off:  carry k --[qb]-- carry k + 1
+    turn k    high where `moves` and carry k are; turn 0 where `moves` is, through as many gates
 
 Comparators, latches, phases and levels are those of the counter (`counter.py`), and so are times and currents. An
 update never leaves the range: in the two lowest states, where S - m would lie above it, all bits turn over as at
@@ -48,13 +49,10 @@ def reflector(technology: Technology, units: int, bits: int, start: int) -> Subc
         *gates.gate("moves", ("still",)),
         *gates.gate("not_least", tuple(f"qb{k}" for k in range(1, bits))),
         *gates.gate("carry1", ("up", "not_least")),
-        *gates.gate("turn0", ("still",)),
-        *gates.gate("keep0", ("turn0",)),
     ]
     for k in range(bits):
-        if k:
-            elements += gates.gate(f"keep{k}", ("moves", f"carry{k}"))
-            elements += gates.gate(f"turn{k}", (f"keep{k}",))
+        elements += gates.gate(f"keep{k}", ("moves", f"carry{k}") if k else ("moves",))
+        elements += gates.gate(f"turn{k}", (f"keep{k}",))
         elements += bit(gates, k, on=bool(start >> k & 1))
         if 0 < k < bits - 1:
             elements += carry(gates, "carry", k, "qb")

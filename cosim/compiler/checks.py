@@ -61,8 +61,9 @@ def check_comparators(graph: LoweredGraph, job: CompilationJob) -> None:
     """Raise MappingError if `comparator_devices` is over 1 and no unit of the network has a comparator."""
     if job.settings.comparator_devices > 1 and not any(unit_of(node).has_comparators for node in graph.memories):
         raise MappingError(
-            f"{job.origin}: `comparator_devices` is for units behind comparators, which ladders, counters, toggles and "
-            "registers are, and there is none; leave it out, or draw larger cells in the technology's file"
+            f"{job.origin}: `comparator_devices` is for units behind comparators, which ladders, counters, toggles, "
+            "reflectors and registers are, and there is none; leave it out, or draw larger cells in the technology's "
+            "file"
         )
 
 

@@ -89,8 +89,9 @@ class Taps:
                 )
             case _:
                 raise MappingError(
-                    f"{where}, and so it must have two values: an input of one bit, or a unit with epsilon 0 or -1; "
-                    "read another signal, or this one a single frame late by a layer in front of it or itself"
+                    f"{where}, and so it must have two values: an input of one bit, or a unit of two states, with "
+                    "epsilon 0 or -1; read another signal, or this one a single frame late by a layer in front of it "
+                    "or itself"
                 )
 
     def _check_count(self) -> None:
@@ -132,8 +133,8 @@ def lower(network: Network, origin: str = "network", cell: Circuit = "auto", hea
     """Lower a network to its graph, a pass of the compiler.
 
     Weights of 0 get edges only if there are at most MOST_ZEROS. cell: circuit of the recurrent units; `auto` chooses by
-    epsilon and the number of states; headroom: states of a ladder or counter beyond the network's state ranges, at
-    either end. Raises MappingError for units that have no circuit, with the reason and the repair.
+    epsilon and the number of states; headroom: states of a ladder, counter or reflector beyond the network's state
+    ranges, at either end. Raises MappingError for units that have no circuit, with the reason and the repair.
     """
     chosen = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer)]
     if cell != "auto" and not chosen:
@@ -262,10 +263,10 @@ def _bit_level(node: Node, where: str) -> float:
                 "`input_levels=1`"
             )
         case _:
-            kind = "a ladder" if isinstance(node, Memory) else "no bit"
+            kind = "a unit of many states" if isinstance(node, Memory) else "no bit"
             raise MappingError(
-                f"{where} reads {node.name}, {kind}, and an AND reads inputs of one bit and units with epsilon 0 or "
-                "-1; use a layer of kind relu"
+                f"{where} reads {node.name}, {kind}, and an AND reads inputs of one bit and units of two states, "
+                "with epsilon 0 or -1; use a layer of kind relu"
             )
 
 

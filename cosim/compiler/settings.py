@@ -29,10 +29,10 @@ class CompilerSettings:
 
     i_unit: ampere per software 1.0; saturate: whether weights beyond the largest mirror are cut, not refused; pedestal:
     current of a signal of 0, in software units; cell, headroom: see `lower`; comparator_devices: devices in parallel in
-    each comparator of a ladder, counter, toggle or register; t_step: length of a frame, s; tau: time constant of the
-    ladders' DPIs, s, None for TAU_FRAMES of a frame; around: blocks of AROUND that are added around the network;
-    overrides: changes to transistors and bias currents of the circuit; netlist: a designer's, in place of the circuit;
-    fit: measurements of the blocks around, which `compile_for` finds.
+    each comparator of a ladder, counter, toggle, reflector or register; t_step: length of a frame, s; tau: time
+    constant of the ladders' DPIs, s, None for TAU_FRAMES of a frame; around: blocks of AROUND that are added around the
+    network; overrides: changes to transistors and bias currents of the circuit; netlist: a designer's, in place of the
+    circuit; fit: measurements of the blocks around, which `compile_for` finds.
     """
 
     i_unit: float = I_UNIT

@@ -162,6 +162,11 @@ class EpsilonLayer(RecurrentLayer):
         if not -1 <= self.epsilon <= 1:
             raise NetworkError(f"{origin}: {self.name}.epsilon must lie in [-1, 1], not {self.epsilon:g}")
 
+    @property
+    @abstractmethod
+    def increment(self) -> Array:
+        """Return the amount that an update at epsilon 1 adds to h of each unit of the layer, (width,)."""
+
 
 @dataclass(frozen=True)
 class FirstQuadrantLayer(EpsilonLayer):
@@ -198,7 +203,6 @@ class FirstQuadrantLayer(EpsilonLayer):
 
     @property
     def increment(self) -> Array:
-        """Return the amount that an update at epsilon 1 adds to h of each unit of the layer, (width,)."""
         return self.alpha / 2
 
     def thresholds(self, index: int) -> tuple[float, float]:
@@ -332,7 +336,6 @@ class SignedLayer(EpsilonLayer):
 
     @property
     def increment(self) -> Array:
-        """Return the amount that an update at epsilon 1 adds to h of each unit of the layer, (width,)."""
         return self.alpha
 
     def thresholds(self, index: int) -> tuple[float, float]:

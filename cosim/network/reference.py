@@ -297,18 +297,30 @@ BATCH = 256  # samples in memory at once
 def measure_state_ranges(
     network: Network, x: np.ndarray, lengths: np.ndarray, origin: str = "data"
 ) -> dict[str, Array]:
-    """Return layer -> smallest and largest state h of each unit, (2, width), over raw inputs x (n, time, features).
+    """Return layer -> `range_of_states` of h over raw inputs x (n, time, features), (2 or 3, width).
 
     Only layers whose epsilon is not 0 are measured; at 0 a state has two levels. The state before the first step
     counts; steps beyond a sample's length do not. Raises InputError as `run_reference` does.
     """
     layers = [layer for layer in network.recurrent_layers if isinstance(layer, EpsilonLayer) and layer.epsilon != 0]
-    ranges = {layer.name: np.stack([layer.start] * 2) for layer in layers}
+    ranges = {layer.name: range_of_states(layer.start[None], layer.increment, layer.epsilon) for layer in layers}
     for first in range(0, len(x) if ranges else 0, BATCH):
         part = slice(first, first + BATCH)
         trace = run_reference(network, x[part], lengths[part], origin)
         valid = valid_steps(lengths[part], x.shape[1])
-        for name, (low, high) in ranges.items():
-            states = trace.signals[name][valid]
-            ranges[name] = np.stack([np.minimum(low, states.min(axis=0)), np.maximum(high, states.max(axis=0))])
+        for layer in layers:
+            states = np.concatenate([ranges[layer.name], trace.signals[layer.name][valid]])
+            ranges[layer.name] = range_of_states(states, layer.increment, layer.epsilon)
     return ranges
+
+
+def range_of_states(states: Array, step: Array, epsilon: float) -> Array:
+    """Return the smallest and the largest state of each unit of a layer, (2, width), as `Network.state_ranges` has it.
+
+    At epsilon -1 a third row follows, the smallest state above the smallest, which is this itself if there is no other.
+    states: (any, width), that before the first step included; step: between neighbouring states, (width,).
+    """
+    low, high = states.min(axis=0), states.max(axis=0)
+    if epsilon >= 0:
+        return np.stack([low, high])
+    return np.stack([low, high, np.where(states > low + step / 2, states, high).min(axis=0)])

@@ -105,7 +105,8 @@ class Network:
     labels: tuple[str, ...] = ()
     weight_grid: float | None = None  # step of the weight grid that it was trained on; None: continuous weights
     history: Mapping[str, Any] = field(default_factory=dict)  # JSON: training settings and figures, never evaluated
-    # recurrent layer name -> (2, width): smallest and largest h of each unit over the training set, the start included
+    # recurrent layer name -> (2, width): smallest and largest h of each unit over the training set, the start included;
+    # (3, width) at epsilon -1, with the smallest h above the smallest
     state_ranges: Mapping[str, Array] = field(default_factory=dict)
     late: Mapping[str, DelayedSignal] = field(
         default_factory=dict
@@ -238,16 +239,21 @@ def _check_layer(origin: str, name: str, layer: Layer | Readout, widths: Mapping
 
 
 def _check_ranges(origin: str, network: Network) -> None:
-    widths = {layer.name: layer.width for layer in network.recurrent_layers}
+    layers = {layer.name: layer for layer in network.recurrent_layers}
     for name, ranges in network.state_ranges.items():
-        if name not in widths:
+        if name not in layers:
             raise NetworkError(
-                f"{origin}: ranges.{name} must be named after a recurrent layer, {' or '.join(widths)}; remove it"
+                f"{origin}: ranges.{name} must be named after a recurrent layer, {' or '.join(layers)}; remove it"
             )
-        if ranges.shape != (2, widths[name]):
-            raise NetworkError(f"{origin}: ranges.{name} must have shape {(2, widths[name])}, not {ranges.shape}")
+        layer = layers[name]
+        shapes = [(2, layer.width)]
+        if isinstance(layer, EpsilonLayer) and layer.epsilon == -1:
+            shapes.append((3, layer.width))
+        if ranges.shape not in shapes:
+            wanted = " or ".join(map(str, shapes))
+            raise NetworkError(f"{origin}: ranges.{name} must have shape {wanted}, not {ranges.shape}")
         _check_finite(origin, f"ranges.{name}", ranges)
-        low, high = ranges
+        low, high = ranges[:2]
         if not (low <= high).all():
             unit = int(np.argmin(high - low))
             raise NetworkError(

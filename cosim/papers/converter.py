@@ -167,8 +167,8 @@ def compared(candidate: np.ndarray, threshold: np.ndarray) -> Array:
 class KeptStates:
     """The kind of states that a backbone's cell keeps: counts, levels of an alphaCMRU, or else bits.
 
-    epsilon: 1 or -1 for counts, else 0; first: count before the first step; seen: smallest and largest count
-    in training, (2, units); ends: counts at which the states saturate; levels: of an alphaCMRU, number of levels less
+    epsilon: 1 or -1 for counts, else 0; first: count before the first step; seen: `range_of_states` of the counts in
+    training, (2 or 3, units); ends: counts at which the states saturate; levels: of an alphaCMRU, number of levels less
     one.
     """
 

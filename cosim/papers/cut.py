@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cosim.base.errors import MappingError
 from cosim.network.layers import Array
-from cosim.network.reference import valid_steps
+from cosim.network.reference import range_of_states, valid_steps
 from cosim.network.software_only import why_software
 from cosim.papers.backbone import CHUNK, listening, record, to_tensors
 from cosim.papers.cells import Drive, HysteresisCell
@@ -163,8 +163,9 @@ def cut_backbone(model: Model, seen: Samples, bits: int | None = None, origin: s
             kept = KeptStates(levels=cell.levels if cell.scale is not None else None)
             if cell.counts:
                 counts = states_of(cell, values, drive)[valid]
-                seen_ends = np.stack([counts.min(axis=0), counts.max(axis=0)]).astype(np.float64)
                 first = -1 if cell.start == "low" else 0
+                counts = np.concatenate([np.full((1, counts.shape[1]), first), counts]).astype(np.float64)
+                seen_ends = range_of_states(counts, np.ones(counts.shape[1]), cell.epsilon)
                 kept = KeptStates(round(cell.epsilon), first=first, seen=seen_ends, ends=cell.ends)
             g = crossing_values(cell, drive)[valid][:, : cell.state]
             partitions.append(calibrate(name, g, bits, kept))

@@ -259,7 +259,7 @@ def _draw_lines(chips: Chips, layer: nn.Module, signal: Tensor) -> Lines:
     if not chips.compared:
         return chips.draw_state_lines(layer.start)
     lowest, highest = signal.detach().amin(dim=(0, 1)), signal.detach().amax(dim=(0, 1))
-    steps = (highest - lowest) / layer.increment
+    steps = ((highest - lowest) / layer.increment).round()
     if layer.epsilon < 0:
         steps = torch.where(steps > 3, steps, 1.0)  # a toggle, of at most 3 steps between two states, has one source
     return chips.draw_state_lines(lowest, steps)

@@ -238,7 +238,7 @@ def _check_devices(config: TrainingConfig, option: str) -> None:
         known = "anneal, 0, 1 or -1" if option == "--variation local" else "anneal or 0"
         raise InputError(
             f"{option} needs --epsilon {known}, not {config.epsilon:g}: it knows the transistors of the 9T cell"
-            f"{', and of comparators' if option == '--variation local' else ', not those of ladders and toggles'}"
+            f"{', and of comparators' if option == '--variation local' else ', not those of comparators'}"
         )
 
 

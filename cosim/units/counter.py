@@ -112,9 +112,9 @@ class Counter(WindowUnit[CounterPins, WindowFactors]):
         available = (PULSE_END - PULSE_BEGIN) / 2 * t_step
         if needed > available:
             raise MappingError(
-                f"{origin}: a counter takes {1e3 * needed:.3g} ms for a step at a unit current of {1e9 * i_unit:g} nA, "
-                f"which must be at most {1e3 * available:.3g} ms, half a pulse; use a `t_step` of at least "
-                f"{1e3 * t_step * needed / available:.3g} ms, or a larger `i_unit`",
+                f"{origin}: a counter or reflector takes {1e3 * needed:.3g} ms for a step at a unit current of "
+                f"{1e9 * i_unit:g} nA, which must be at most {1e3 * available:.3g} ms, half a pulse; use a `t_step` "
+                f"of at least {1e3 * t_step * needed / available:.3g} ms, or a larger `i_unit`",
                 where="t_step", value=needed, limit=available, unit="s",
             )  # fmt: skip
 

@@ -74,7 +74,8 @@ class Lattice:
 
     rise, fall: thresholds; step: of h; first: h at the start; count: h at the start in steps, from the value
     around which epsilon -1 reflects h. low, high: lowest and highest state, in steps from the start, over the data, or
-    with `ended` those at which the unit itself stops. where: its name in messages.
+    with `ended` those at which the unit itself stops. between: whether other states may occur, which the data tell at
+    epsilon -1 only. where: its name in messages.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Lattice:
     high: int
     where: str
     ended: bool = False
+    between: bool = True
 
     def circuit_ends(self, headroom: int) -> tuple[int, int]:
         """Return the lowest and highest state that the unit's circuit must have, in steps from the start.
@@ -132,7 +134,10 @@ def lattices(layer: EitherLayer, placement: LayerPlacement) -> Iterator[Lattice]
         seen = [] if ranges is None else [round((float(end) - first) / step) for end in ranges[:, i]]
         steps = ends or seen
         low, high = min(*steps, 0), max(*steps, 0)  # the state before the first step counts
-        yield Lattice(f"{layer.name}.{i}", i, rise, fall, step, first, count, low, high, where, ended=ends is not None)
+        between = len(seen) < 3 or seen[2] < high
+        yield Lattice(
+            f"{layer.name}.{i}", i, rise, fall, step, first, count, low, high, where, ends is not None, between
+        )
 
 
 def lattice_offset(unit: Lattice, layer: EitherLayer, placement: LayerPlacement) -> float:

@@ -7,6 +7,7 @@ so its output is the sum of the currents of its bits, as of a counter. Where S -
 becomes -1 - m.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ from cosim.network.ir.states import States
 from cosim.technology.types import Technology
 from cosim.units.counter import Counter, CounterCell, level_of
 from cosim.units.epsilon import EitherLayer, Lattice
-from cosim.units.kind import Array, iterate_states
+from cosim.units.kind import Array, SwitchingThresholds, iterate_states
 from cosim.units.placement import LayerPlacement
 
 
@@ -42,6 +43,11 @@ class Reflector(Counter):
     def cell(self, technology: Technology, units: int) -> Subcircuit:
         return reflector(technology, units, self.bits, self.start)
 
+    def switching_thresholds(self, cell: CounterCell, lines: Sequence[Array]) -> SwitchingThresholds:
+        """Return the thresholds at which the unit's decision changes: both of them in every state."""
+        window = self.window(cell, lines)
+        return SwitchingThresholds(window, window, own_devices=True)
+
     def compute_states(self, cell: CounterCell, candidate: Array) -> States:
         rise, fall = self.window(cell)
         sets, resets = candidate >= rise, candidate <= fall
@@ -60,13 +66,14 @@ def reflector_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement,
     Raises MappingError where the unit needs more bits than a reflector may have.
     """
     low, high = (unit.count + end for end in unit.circuit_ends(placement.headroom))
-    bits = 1 + max(1, (-low - 1).bit_length(), high.bit_length())
+    bits = 1 + max(1, max(-low - 1, 0).bit_length(), high.bit_length())
     if bits > MOST_BITS:
         most = 2 ** (MOST_BITS - 1)
         raise MappingError(
             f"{unit.where}: a reflector holds {-most} to {most - 1} steps of alpha, and the state runs from {low} to "
-            f"{high} over the training data and {placement.headroom} states beyond; train on shorter sequences or with "
-            "wider thresholds",
+            f"{high} over the training data and {placement.headroom} states beyond; train with "
+            f"`range_max={(2 * most - 2 - 2 * placement.headroom) * unit.step:g}`, on shorter sequences or with wider "
+            "thresholds",
             where=unit.name, value=max(-low, high), limit=most,
         )  # fmt: skip
     start = unit.count + 2 ** (bits - 1)

@@ -126,13 +126,14 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
 
     @staticmethod
     def lower_layer(layer: EitherLayer, placement: LayerPlacement) -> None:
-        """Add a toggle for each software unit of a layer, or a reflector if its updates have both signs.
+        """Add a toggle for each software unit of a layer, or a reflector.
 
-        A unit whose updates are negative gets weights of the other sign, so that its toggle updates upwards.
+        A unit becomes a toggle if its updates have one sign, from a start at -alpha (`_sign_and_steps`). A unit
+        whose updates are negative gets weights of the other sign, so that its toggle updates upwards.
         """
         weight, bias = placement.sources.weights_on_currents(layer.weight, layer.bias)
         for unit in lattices(layer, placement):
-            one_sign = _SIGN_AND_STEPS.get((unit.low, unit.high)) if unit.count == -1 else None
+            one_sign = _sign_and_steps(unit)
             if one_sign is None:
                 sign, offset = 1, lattice_offset(unit, layer, placement)
                 node: ThresholdUnit = reflector_node(unit, layer, placement, offset)
@@ -195,9 +196,18 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
         yield effect("level", self.name, pins.i_gain, (circuit.device("level"), 1), (circuit.bias_diode(gain), -1))
 
 
-# lowest and highest state in steps from a start at -alpha, where all updates have one sign -> that sign, steps between
-# the two levels: S = +1 alternates between -alpha and 2 alpha, S = -1 between -alpha and 0
-_SIGN_AND_STEPS = {(0, 3): (1, 3), (0, 1): (-1, 1)}
+def _sign_and_steps(unit: Lattice) -> tuple[int, int] | None:
+    """Return the sign of all updates of a unit and the steps between its two levels; None if both signs may occur.
+
+    From -alpha, S = +1 alternates between -alpha and 2 alpha, S = -1 between -alpha and 0. Updates of both signs,
+    such as + + -, can have the ends -alpha and 2 alpha too, and then 0 or alpha between them. A unit that never
+    updates counts as S = +1.
+    """
+    if unit.count != -1 or unit.low < 0:
+        return None
+    if unit.high == 1:
+        return -1, 1
+    return (1, 3) if unit.high == 0 or (unit.high == 3 and not unit.between) else None
 
 
 def _toggle_node(unit: Lattice, layer: EitherLayer, placement: LayerPlacement, sign: int, steps: int) -> Toggle:

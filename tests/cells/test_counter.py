@@ -112,6 +112,16 @@ def test_a_reflector_turns_its_state_around(count, bits, start):
 
 @pytest.mark.slow
 @pytest.mark.ngspice
+@pytest.mark.parametrize("near", [3e-12, 0.3e-12, 0.0, -0.3e-12, -3e-12])
+def test_a_late_decision_turns_all_bits_of_a_reflector_or_none(count, near):
+    """Eight bits, candidates within 3 pA of a threshold: each state is that before, or its image for the same sign."""
+    states, _ = count(8, 127, [UPPER + near, LOWER - near] * 4, reflector)
+    for before, after, move in zip([127, *states], states, [1, -1] * 4, strict=False):
+        assert after in (before, *reflect(before, [move], 255))
+
+
+@pytest.mark.slow
+@pytest.mark.ngspice
 def test_a_reflectors_carry_runs_through_all_bits(count):
     """Eight bits around m = -127, 0 and 1, where the carry of an update upwards has seven bits to go, or none."""
     for start in (1, 128, 129):

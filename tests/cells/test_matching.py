@@ -27,6 +27,7 @@ from cosim.cells.tree import tree, tree_source
 from cosim.circuit.elements import Circuit, Mos, Role
 from cosim.compiler.passes import compile_network
 from cosim.compiler.settings import CompilerSettings
+from cosim.network.reference import range_of_states
 from cosim.technology.catalog import load_technology
 
 TERMS = [Term("a", 3, ""), Term("b", -2, ""), Term("a", 5, "")]
@@ -106,7 +107,10 @@ def network(request, make_network, technology, calibration):
             layer, weight=np.abs(layer.weight) + 0.25, bias=np.abs(layer.bias) + 0.125,
             epsilon=1.0 if request.param == "ladder" else -1.0,
         )  # fmt: skip
-        found = replace(found, layers=(layer,), state_ranges={"layer0": np.array([[-1.0, -1.0], [2.0, 2.0]])})
+        seen = np.array([[-1.0, -1.0], [2.0, 2.0]])
+        found = replace(
+            found, layers=(layer,), state_ranges={"layer0": range_of_states(seen, np.ones(2), layer.epsilon)}
+        )
     return request.param, compile_network(found, technology, calibration, CompilerSettings(0.7e-9))
 
 

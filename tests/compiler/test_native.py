@@ -293,7 +293,9 @@ def test_a_frame_too_short_for_a_counter_is_refused(ladders, technology, calibra
     """67 fF and 0.6 V at 0.12 nA: 0.335 ms, which half a pulse, 0.075 of a frame, must have."""
     network = ladders(3, "signed", widths=(2,))[0]
     compile_network(network, technology, calibration, CompilerSettings(cell="counter", t_step=4.5e-3))
-    with pytest.raises(MappingError, match=r"a counter takes 0\.335 ms .* `t_step` of at least 4\.47 ms, or a larger"):
+    with pytest.raises(
+        MappingError, match=r"a counter or reflector takes 0\.335 ms .* `t_step` of at least 4\.47 ms, or a larger"
+    ):
         compile_network(network, technology, calibration, CompilerSettings(cell="counter", t_step=4.4e-3))
 
 
@@ -361,11 +363,41 @@ def test_updates_of_both_signs_become_a_reflector(toggles, ideal):
     assert expected[:, :, 2].min() >= 0 and expected[:, :, 2].max() <= node.most
 
 
+@pytest.mark.parametrize("updates", ["+-", "++-", "-+", "+++-+-", "+", "-", "++", "--", ""])
+def test_which_updates_become_a_toggle(updates):
+    """Signs of all updates, in order: from -alpha on, + + - visits -1, 2, -1, 0 alpha, with the ends of + alone."""
+    x = np.array([[{"+": [1.0], "-": [0.0]}[sign] for sign in updates] + [[0.5]]])  # candidates 1, -1, and 0 at the end
+    layer = SignedLayer(
+        "layer0", ("input",), np.full((1, 1), 2.0), -np.ones(1), np.full(1, 0.5), np.ones(1), epsilon=-1
+    )
+    readout = Readout(("layer0",), np.ones((1, 1)), np.zeros(1), "last")
+    network = Network(InputEncoding(np.zeros(1), np.ones(1)), (layer,), readout)
+    (node,) = lower(measured(network, x)).memories
+    assert type(node) is (Reflector if len(set(updates)) == 2 else Toggle)
+
+
+def test_states_between_the_ends_may_occur_where_the_data_do_not_tell(toggles):
+    """Two rows, as files had: 3 steps of alpha are those of a toggle, or of a reflector, which follows either."""
+    network, _ = toggles(3, "signed")
+    alpha = network.layers[0].alpha
+    ranges = np.stack([-alpha, 2 * alpha])
+    assert {type(node) for node in lower(replace(network, state_ranges={"layer0": ranges})).memories} == {Reflector}
+    ranges = np.stack([-alpha, 2 * alpha, 2 * alpha])
+    assert {type(node) for node in lower(replace(network, state_ranges={"layer0": ranges})).memories} == {Toggle}
+
+
 @pytest.mark.parametrize(("lowest", "highest", "bits"), [(-2, 1, 2), (-3, 0, 3), (0, 3, 3), (-128, 127, 8)])
 def test_bits_of_a_reflector(toggles, lowest, highest, bits):
     """2^(bits - 1) steps of alpha below 0, and one less above."""
     node = reflecting(toggles, lowest, highest)
     assert (node.bits, node.start, node.most) == (bits, 2 ** (bits - 1) - 1, 2**bits - 1)
+
+
+def test_a_unit_that_never_updates_stays_a_toggle(toggles):
+    network, _ = toggles(3, "signed")
+    start = -network.layers[0].alpha
+    graph = lower(replace(network, state_ranges={"layer0": np.stack([start, start])}))
+    assert {type(node) for node in graph.memories} == {Toggle}
 
 
 def test_a_reflector_has_eight_bits_at_most(toggles):

@@ -132,7 +132,7 @@ def test_the_shipped_toggle_counts_longer_sequences_than_it_was_trained_on() -> 
     np.testing.assert_array_equal(test_set.x, task.x_test)
     np.testing.assert_array_equal(run_reference(network, test_set.x).decisions, task.y_test)
     # S = +1 at every update of one unit, -1 at every update of the other: -alpha and 2 alpha, -alpha and 0.
-    assert network.state_ranges["layer1"].tolist() == [[-1, -1], [2, 0]]
+    assert network.state_ranges["layer1"].tolist() == [[-1, -1], [2, 0], [2, 0]]
     assert set(np.unique(run_reference(network, test_set.x).signals["layer1"][..., 0])) == {-1, 2}
 
 

@@ -63,7 +63,7 @@ def _visited(network: Network) -> list[tuple[str, float, float, int]]:
     for layer in network.recurrent_layers:
         ranges = network.state_ranges.get(layer.name)
         if ranges is not None and isinstance(layer, FirstQuadrantLayer | SignedLayer) and layer.epsilon == 1:
-            for k, (low, high) in enumerate(ranges.T.tolist()):
+            for k, (low, high) in enumerate(ranges[:2].T.tolist()):
                 low, high = min(low, float(layer.start[k])), max(high, float(layer.start[k]))
                 if (step := float(layer.increment[k])) > 0:
                     found.append((f"{layer.name}[{k}]", low, high, round((high - low) / step) + 1))

@@ -64,8 +64,8 @@ def check_trimmable(design: Design, origin: str) -> None:
     for node in design.graph.memories:
         if not unit_of(node).trimmed:
             raise InputError(
-                f"{origin}: trim is for 9T cells, ladders, counters and registers, and {node.name} is none; "
-                "`cosim montecarlo` says how many chips work as they are"
+                f"{origin}: trim is for 9T cells, ladders, counters, reflectors and registers, and {node.name} is "
+                "none; `cosim montecarlo` says how many chips work as they are"
             )
         if design.graph.into(node.name, "beta"):
             raise InputError(f"{origin}: trim is for constant thresholds; those of {node.name} depend on its input")
@@ -89,7 +89,7 @@ def _check_shared(design: Design, origin: str) -> None:
         if other is not None:
             raise InputError(
                 f"{origin}: {pin} makes the level of {nodes[0].name}, which trim sets, and that of {other}, which it "
-                "leaves alone; compile all units alike with --cell counter or --cell ladder"
+                "leaves alone; at epsilon 1, compile all units alike with --cell counter or --cell ladder"
             )
 
 

@@ -17,6 +17,7 @@ from cosim.engines.simulation.inference import run_inference
 from cosim.engines.simulation.read import read_plan
 from cosim.engines.simulation.testbench import inference_bench
 from cosim.network.ir.nodes import PEDESTAL, UNIT_CURRENT
+from cosim.network.reference import range_of_states
 from cosim.technology.conditions import at
 from cosim.variation.draws import VariationPlan, draw_chip, varying_devices
 
@@ -45,10 +46,11 @@ def unit(request, make_network, technology, calibration):
     cell = {"first": "first", "signed_input": "signed_input"}.get(request.param, "signed")
     network = make_network(7, cell, hidden=2 if cell == "first" else 0, widths=(1,), outputs=1, alphas=(1.0,))
     if cell == "signed":  # updates of one sign, which a toggle needs
-        epsilon, top = (1.0, 2.0) if request.param == "ladder" else (-1.0, 2.0)
+        epsilon = 1.0 if request.param == "ladder" else -1.0
         (layer,) = network.layers
         layer = replace(layer, weight=np.abs(layer.weight) + 0.25, bias=np.abs(layer.bias) + 0.125, epsilon=epsilon)
-        network = replace(network, layers=(layer,), state_ranges={"layer0": np.array([[-1.0], [top]])})
+        seen = range_of_states(np.array([[-1.0], [2.0]]), np.ones(1), epsilon)
+        network = replace(network, layers=(layer,), state_ranges={"layer0": seen})
     return request.param, compile_network(network, technology, calibration, CompilerSettings(0.7e-9))
 
 

@@ -25,6 +25,7 @@ from cosim.network.ir.nodes import (
 )
 from cosim.network.reference import EncodedInputs
 from cosim.units.ladder import Ladder, LadderFactors
+from cosim.units.reflector import Reflector
 from cosim.units.schmitt import Schmitt, SchmittFactors
 from cosim.units.toggle import Toggle, ToggleFactors
 
@@ -222,6 +223,7 @@ def test_a_ladder_and_a_toggle_with_every_deviation(sized, steep, ideal, kind, c
         (Schmitt, {}, [0, 1, 1, 1, 0, 1, 0]),
         (Ladder, {"rungs": 3, "first": 1}, [0, 1, 1, 2, 1, 2, 1]),
         (Toggle, {}, [0, 1, 1, 0, 0, 1, 1]),
+        (Reflector, {"bits": 2, "first": 1}, [2, 3, 3, 2, 1, 2, 1]),
     ],
 )
 def test_a_candidate_on_a_threshold_is_decided(sized, steep, kind, fields, expected):

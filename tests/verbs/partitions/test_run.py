@@ -12,6 +12,7 @@ from cosim.base.resources import trained_network_path  # noqa: E402
 from cosim.compiler.passes import compile_network  # noqa: E402
 from cosim.compiler.settings import CompilerSettings  # noqa: E402
 from cosim.engines.engine import Failure, FailureKind, Inference, Run  # noqa: E402
+from cosim.network.reference import range_of_states  # noqa: E402
 from cosim.papers.converter import KeptStates, calibrate  # noqa: E402
 from cosim.results.kept_page import read_page  # noqa: E402
 from cosim.results.page import WIDTH  # noqa: E402
@@ -104,7 +105,7 @@ def test_counts_come_back_from_toggles_and_reflectors(technology, calibration, f
     for t in range(g.shape[1]):
         counts[:, t] = count = np.where(g[:, t] == 0, count, np.sign(g[:, t]) - count)
     seen = np.concatenate([counts, np.full_like(counts[:, :1], first)], axis=1)
-    ends = np.stack([seen.min(axis=(0, 1)), seen.max(axis=(0, 1))]).astype(np.float64)
+    ends = range_of_states(seen.reshape(-1, 2).astype(np.float64), np.ones(2), -1)
     partition = calibrate("blocks.0.cell", g.reshape(-1, 2), kept=KeptStates(-1, first=first, seen=ends))
     placed = CompiledPartition(partition, compile_network(partition.network, technology, calibration), Run())
     kinds = [type(node) for node in placed.design.graph.memories]

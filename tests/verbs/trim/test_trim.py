@@ -159,7 +159,7 @@ def point(accuracy):
     ("kind", "text"),
     [
         ("signed_input", "trim is for constant thresholds; those of layer0.0 depend on its input"),
-        ("parity_d2", "trim is for 9T cells, ladders, counters and registers, and layer1.0 is none"),
+        ("parity_d2", "trim is for 9T cells, ladders, counters, reflectors and registers, and layer1.0 is none"),
     ],
 )
 def test_what_cannot_be_trimmed(make_network, technology, calibration, kind, text):
