@@ -6,22 +6,30 @@
     pos --[up]-------+                                       pos, neg: gate lines p of the value with either sign
     neg --[not up]---+-- val                                 write: pulse and (up or not stays)
 
-    level k      vdd                         vdd          vdd
-                 |                           |            |
-            val o|M1                     fb o|M9          |M7 diode     out
-                 |                           |            +-- fb         |
-            v0 --+--[pn, pp]-- g --[hn, hp]--+-- q     g o|M6         q o|M3
-                 |    write       writeb     |            |              |
-         turn k o|M2                   keep o|Mk    keep o|M8, 2   gain o|M5
-                 |                           |            |              |
-                 0                           0            0              0
+    level k      vdd           vdd               vdd
+                 |             |                 |
+            val o|M1        fb o|M9              |M7 diode           out
+                 |             |                 +-- fb               |
+                 +-- v0        +-- q             |                 q o|M3
+                 |             |          +------+------+             |
+         turn k o|M2      keep o|Mk       |             |         gain o|M5
+                 |             |    write o|M10  writeb o|M11          |
+                 0             0          |             |             0
+                                       v0 o|M4        q o|M6
+                                          +------+------+
+                                                 | b
+                                            keep o|M8, 2
+                                                 0
 
-    M1 against M2: the value against turn k. While write is high g is v0, and q follows what M6 makes of it; else g is
-    q, which keeps itself, 2 I_keep of M8 against I_keep of Mk. I_out = I_gain (q_1 + ... + q_K)
+    M1 against M2: the value against turn k. M7 carries what the chosen one of M4 and M6 lets through of the 2 I_keep
+    of M8, and q is on where that exceeds the I_keep of Mk: with `write` high q follows v0, else q keeps itself.
+    I_out = I_gain (q_1 + ... + q_K)
 
-The comparators of the levels have no hysteresis, and what they settle on before the write is what is written: a write
-puts the small gate of M6 on v0, nothing else, so what was kept before moves v0 by the little that this gate holds.
-M6 decides at a few hundred millivolts, where M1 and M2 are not equal as drawn: calibration measures the value that
+The comparators of the levels have no hysteresis, and what they settle on is what is written. A write switches no gate:
+M4 is always at v0, and M6 at q, so what was kept before moves v0 by a few millivolts at most. (A switch that puts one
+gate onto v0 or q in turn moves v0 by up to 0.4 V, which takes a level back to what it was where value and turn are
+within 3 pA.) `writeb` rises a tenth of a millisecond after `write` has fallen; meanwhile q loses I_keep times that.
+M4 decides at a few hundred millivolts, where M1 and M2 are not equal as drawn: calibration measures the value that
 turns a level. Between two writes a level is a static current-mode latch of its own, whose current does not depend on
 its turn: nothing leaks, and no error adds up, however long it holds. A 9T cell whose hysteresis spans all turns would
 draw more than the largest value in each level.
@@ -106,14 +114,13 @@ def level(technology: Technology, units: int, *, on: bool) -> Subcircuit:
         (
             *transistor("1", TransistorDesign("compare", "p", technology.sizing.mirror_p, units), "v0", "val"),
             *transistor("2", TransistorDesign("threshold", "n", cell), "v0", "turn"),
-            *transistor("pn", gates["n"], "g", "write", "v0"),
-            *transistor("pp", gates["p"], "g", "writeb", "v0"),
-            *transistor("hn", gates["n"], "g", "writeb", "q"),
-            *transistor("hp", gates["p"], "g", "write", "q"),
             *transistor("9", p, "q", "fb"),
             *transistor("keep", n, "q", "keep"),
             *transistor("7", p, "fb", "fb"),
-            *transistor("6", gates["n"], "fb", "g", "b"),
+            *transistor("10", gates["n"], "fb", "write", "new"),
+            *transistor("4", gates["n"], "new", "v0", "b"),
+            *transistor("11", gates["n"], "fb", "writeb", "old"),
+            *transistor("6", gates["n"], "old", "q", "b"),
             *transistor("8", replace(n, m=2), "b", "keep"),
             *transistor("3", gates["n"], "out", "q", "a"),
             *transistor("5", TransistorDesign("level", "n", cell), "a", "gain"),

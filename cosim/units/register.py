@@ -196,7 +196,8 @@ class Register(LevelMemory, WindowUnit[RegisterPins, RegisterFactors]):
     def solve_bias(self, sizing: SizingInput) -> RegisterPins:
         """Return the bias currents of thresholds and turns as they arrive. Raises UnitCurrentError for a low turn."""
         i_unit, fit, window = sizing.graph.i_unit, level_fit(sizing.calibration), self.window_bias(sizing)
-        total = sizing.total_weight_current(sizing.graph.into(self.name, "value")[0][0])
+        rows = [source for source, _ in sizing.graph.into(self.name, "value")]
+        total = sum(map(sizing.total_weight_current, rows)) / len(rows)  # a turn serves values of both signs
         turns = tuple(fit.solve(sizing.arriving_current(turn * i_unit, total, relu=True)) for turn in self.turns)
         if turns[0] < MIN_FALL:
             lowest = SetPoint("lowest turn", turns[0], least=MIN_FALL)

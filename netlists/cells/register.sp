@@ -54,14 +54,13 @@ mbelow_in_above below open in_above 0 generic180_n w=4e-07 l=4e-07 m=1
 .subckt level_on val turn keep gain out write writeb resetb vdd
 m1 v0 val vdd vdd generic180_p w=1e-06 l=5e-06 m=8
 m2 v0 turn 0 0 generic180_n w=5e-06 l=5e-06 m=1
-mpn g write v0 0 generic180_n w=4e-07 l=4e-07 m=1
-mpp g writeb v0 vdd generic180_p w=4e-07 l=4e-07 m=1
-mhn g writeb q 0 generic180_n w=4e-07 l=4e-07 m=1
-mhp g write q vdd generic180_p w=4e-07 l=4e-07 m=1
 m9 q fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 mkeep q keep 0 0 generic180_n w=5e-06 l=5e-06 m=1
 m7 fb fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
-m6 fb g b 0 generic180_n w=4e-07 l=4e-07 m=1
+m10 fb write new 0 generic180_n w=4e-07 l=4e-07 m=1
+m4 new v0 b 0 generic180_n w=4e-07 l=4e-07 m=1
+m11 fb writeb old 0 generic180_n w=4e-07 l=4e-07 m=1
+m6 old q b 0 generic180_n w=4e-07 l=4e-07 m=1
 m8 b keep 0 0 generic180_n w=5e-06 l=5e-06 m=2
 m3 out q a 0 generic180_n w=4e-07 l=4e-07 m=1
 m5 a gain 0 0 generic180_n w=5e-06 l=5e-06 m=1
@@ -72,14 +71,13 @@ mreset q resetb vdd vdd generic180_p w=4e-07 l=4e-07 m=1
 .subckt level_off val turn keep gain out write writeb reset vdd
 m1 v0 val vdd vdd generic180_p w=1e-06 l=5e-06 m=8
 m2 v0 turn 0 0 generic180_n w=5e-06 l=5e-06 m=1
-mpn g write v0 0 generic180_n w=4e-07 l=4e-07 m=1
-mpp g writeb v0 vdd generic180_p w=4e-07 l=4e-07 m=1
-mhn g writeb q 0 generic180_n w=4e-07 l=4e-07 m=1
-mhp g write q vdd generic180_p w=4e-07 l=4e-07 m=1
 m9 q fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
 mkeep q keep 0 0 generic180_n w=5e-06 l=5e-06 m=1
 m7 fb fb vdd vdd generic180_p w=5e-06 l=5e-06 m=1
-m6 fb g b 0 generic180_n w=4e-07 l=4e-07 m=1
+m10 fb write new 0 generic180_n w=4e-07 l=4e-07 m=1
+m4 new v0 b 0 generic180_n w=4e-07 l=4e-07 m=1
+m11 fb writeb old 0 generic180_n w=4e-07 l=4e-07 m=1
+m6 old q b 0 generic180_n w=4e-07 l=4e-07 m=1
 m8 b keep 0 0 generic180_n w=5e-06 l=5e-06 m=2
 m3 out q a 0 generic180_n w=4e-07 l=4e-07 m=1
 m5 a gain 0 0 generic180_n w=5e-06 l=5e-06 m=1

@@ -482,38 +482,37 @@ def draw_register(sheet: Sheet) -> None:
 @_schematic
 def draw_level(sheet: Sheet) -> None:
     """Draw one level of a thermometer register as SVG: comparator, keeper, and its part of the output."""
-    node, low, above = -2.07, -2.9, -0.2
+    m7 = sheet.diode("p", (9.2, 0), "M7", "left")
+    fb = m7.last[1] - 0.4
+    b = fb - 0.3 - 2 * HEIGHT
+    low = b - 0.2
     m1, m2 = sheet.mos("p", (0, 0), "M1"), sheet.mos("n", (0, low), "M2")
-    m9, keep = sheet.mos("p", (8.4, 2.6), "M9", "right"), sheet.mos("n", (8.4, low), "keep")
-    m7, m6 = sheet.diode("p", (12.0, 2.6), "M7", "left"), sheet.mos("n", (12.0, above + HEIGHT / 2), "M6")
-    m8 = sheet.mos("n", (12.0, low), "M8")
-    m3, m5 = sheet.mos("n", (16.4, -1.0), "M3"), sheet.mos("n", (16.4, low), "M5")
-    write, hold = sheet.mos("n", (1.4, node), "pn, pp", "top"), sheet.mos("n", (5.4, node), "hn, hp", "top")
+    m9, keep = sheet.mos("p", (4.6, 0), "M9", "right"), sheet.mos("n", (4.6, low), "keep")
+    m8 = sheet.mos("n", (9.2, low), "M8")
+    m10, m11 = sheet.mos("n", (7.6, fb - 0.3), "M10"), sheet.mos("n", (10.8, fb - 0.3), "M11", "right")
+    m4, m6 = sheet.mos("n", m10.last, "M4"), sheet.mos("n", m11.last, "M6", "right")
+    m3, m5 = sheet.mos("n", (16.0, low + HEIGHT + 0.3), "M3"), sheet.mos("n", (16.0, low), "M5")
     sheet.supply(m1.first, m9.first, m7.first)
     sheet.ground(m2.last, keep.last, m8.last, m5.last)
-    sheet.wire(m1.last, m2.first)
-    sheet.dot((0, node))
-    sheet.text((0.8, node), "v0", "bottom", NET)
-    sheet.wire((0, node), write.first)
-    sheet.wire(write.last, hold.first)
-    sheet.dot((4.7, node))
-    sheet.text((5.0, node), "g", "bottom", NET)
-    sheet.wire((4.7, node), (4.7, m6.gate[1]), m6.gate)
-    sheet.wire(hold.last, (8.4, node))
-    sheet.dot((8.4, node))
-    sheet.text((8.9, node), "q", "bottom", NET)
-    sheet.wire(m9.last, keep.first)
-    sheet.wire(m9.gate, m7.gate)
-    sheet.text((10.2, m9.gate[1]), "fb", "top", NET)
-    sheet.wire(m7.last, m6.first)
-    for upper, lower in ((m6, m8), (m3, m5)):
+    for upper, lower, name in ((m1, m2, "v0"), (m9, keep, "q")):
         sheet.wire(upper.last, lower.first)
+        sheet.text((lower.first[0], lower.first[1] + 0.7), name, "right", NET)
+    sheet.wire(m9.gate, m7.gate)
+    sheet.text((m9.gate[0] + 0.6, m9.gate[1]), "fb", "top", NET)
+    for side in (m10, m11):
+        sheet.wire(m7.last, (9.2, fb), (side.first[0], fb), side.first)
+    for side in (m4, m6):
+        sheet.wire(side.last, (side.last[0], b), (9.2, b))
+    sheet.wire((9.2, b), m8.first)
+    sheet.wire(m3.last, m5.first)
     for drawn, name in ((m1, "val"), (m2, "turn"), (keep, "keep"), (m8, "keep"), (m5, "gain"), (m3, "q")):
         sheet.port(drawn.gate, name)
-    sheet.port(write.gate, "write", "top")
-    sheet.port(hold.gate, "writeb", "top")
-    sheet.wire(m3.first, (16.4, -0.4), (17.4, -0.4))
-    sheet.port((17.4, -0.4), "out", "right")
+    for drawn, name in ((m10, "write"), (m4, "v0")):
+        sheet.port(drawn.gate, name)
+    for drawn, name in ((m11, "writeb"), (m6, "q")):
+        sheet.port(drawn.gate, name, "right")
+    sheet.wire(m3.first, (16.0, m3.first[1] + 0.4), (17.0, m3.first[1] + 0.4))
+    sheet.port((17.0, m3.first[1] + 0.4), "out", "right")
 
 
 @_schematic
