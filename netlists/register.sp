@@ -73,7 +73,7 @@ mpulse w pulseb vdd vdd generic180_p w=4e-07 l=4e-07 m=1
 mwrite_up write upb w vdd generic180_p w=4e-07 l=4e-07 m=1
 mwrite_down write stays w vdd generic180_p w=4e-07 l=4e-07 m=1
 mrelease write release 0 0 generic180_n w=5e-06 l=5e-06 m=1
-mload_writeb writeb kp vdd vdd generic180_p w=1e-06 l=1e-06 m=1
+mload_writeb writeb kp vdd vdd generic180_p w=1e-06 l=1e-06 m=3
 mwriteb_write writeb write 0 0 generic180_n w=4e-07 l=4e-07 m=1
 mpos val upb pos vdd generic180_p w=4e-07 l=4e-07 m=1
 mneg val up neg vdd generic180_p w=4e-07 l=4e-07 m=1

@@ -28,7 +28,8 @@
 The comparators of the levels have no hysteresis, and what they settle on is what is written. A write switches no gate:
 M4 is always at v0, and M6 at q, so what was kept before moves v0 by a few millivolts at most. (A switch that puts one
 gate onto v0 or q in turn moves v0 by up to 0.4 V, which takes a level back to what it was where value and turn are
-within 3 pA.) `writeb` rises a tenth of a millisecond after `write` has fallen; meanwhile q loses I_keep times that.
+within 3 pA.) Between `write` and `writeb`, some
+50 us, q loses I_keep times that; a load for each level keeps it short, so that the output is still when it is read.
 M4 decides at a few hundred millivolts, where M1 and M2 are not equal as drawn: calibration measures the value that
 turns a level. Between two writes a level is a static current-mode latch of its own, whose current does not depend on
 its turn: nothing leaks, and no error adds up, however long it holds. A 9T cell whose hysteresis spans all turns would
@@ -80,7 +81,7 @@ def register(technology: Technology, units: int, levels: int, start: int) -> Sub
         *transistor("write_up", gate, "write", "upb", "w"),
         *transistor("write_down", gate, "write", "stays", "w"),
         *transistor("release", n, "write", "release"),
-        *gates.gate("writeb", ("write",)),
+        *gates.gate("writeb", ("write",), m=levels),
         *transistor("pos", gate, "val", "upb", "pos"),
         *transistor("neg", gate, "val", "up", "neg"),
     ]

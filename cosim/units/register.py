@@ -8,7 +8,8 @@ rectified rows, max(1 + v, 0) and max(1 - v, 0), of which S(h_hat) takes one; tu
 s = 0 ... K stands for h = -1 + 2 s / K. Level k is on where v exceeds I_turn by an amount that calibration found.
 
 Its supply current is that of both comparators, the levels' min(g_push v, I_turn) of the value that is switched
-through, 3 I_keep for each level that is on, and the gates'. The output is counted in its signal.
+through, 3 I_keep for each level that is on, and the gates', of which `writeb` has one load for each level while a pulse
+writes. The output is counted in its signal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ from cosim.units.kind import (
     pin_row,
 )
 from cosim.units.placement import LayerPlacement, Parameter
-from cosim.units.sizing import SetPoint, SizingInput
+from cosim.units.sizing import PULSE_BEGIN, PULSE_END, SetPoint, SizingInput
 
 KEEP = 0.04  # of i_unit: what a level sinks to stay off; twice that keeps it on
 RELEASE = 0.5  # of i_unit: what ends a write; the keepers then have a part of the frame before it is read
@@ -162,7 +163,8 @@ class Register(LevelMemory, WindowUnit[RegisterPins, RegisterFactors]):
         total = signals.output_current + self.window_supply(cell, signals)
         value = calibration.mirror.push * np.where(up, *cell.values)
         total = total + sum(np.minimum(value, i_turn) for i_turn in pins.i_turns)
-        return total + pins.i_keep * (3 * signals.states + GATES * (_LOW + up + stays))
+        gates = _LOW + up + stays + self.most * (PULSE_END - PULSE_BEGIN) * (up | ~stays)
+        return total + pins.i_keep * (3 * signals.states + GATES * gates)
 
     @staticmethod
     def accepts(layer: RecurrentLayer) -> bool:
