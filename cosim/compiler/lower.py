@@ -25,6 +25,7 @@ from cosim.network.layers import AndLayer, EpsilonLayer, Layer, RecurrentLayer, 
 from cosim.network.types import INPUT, Network, Readout
 from cosim.units.epsilon import check_epsilon
 from cosim.units.placement import Circuit, LayerPlacement, Parameter, Sources, Tap, read_sources
+from cosim.units.reflector import Reflector
 from cosim.units.schmitt import Schmitt, Shift, shift_cell
 from cosim.units.table import unit_of_layer
 from cosim.units.toggle import Toggle
@@ -257,6 +258,12 @@ def _bit_level(node: Node, where: str) -> float:
             return 1.0
         case Schmitt() | Shift() | Toggle():
             return node.level
+        case Reflector():
+            raise MappingError(
+                f"{where} reads {node.name}, which became a reflector, a unit of many states, and an AND reads bits: "
+                f"ranges.{node.layer} shows more than two states, or has no third row; measure it with "
+                "`ranges_from=FILE.npz`, or use a layer of kind relu"
+            )
         case InputCurrent():
             raise MappingError(
                 f"{where} reads {node.name}, which must be 0 or 1: meta.input_levels must be 1; train with "

@@ -321,6 +321,6 @@ def range_of_states(states: Array, step: Array, epsilon: float) -> Array:
     states: (any, width), that before the first step included; step: between neighbouring states, (width,).
     """
     low, high = states.min(axis=0), states.max(axis=0)
-    if epsilon >= 0:
+    if epsilon != -1:
         return np.stack([low, high])
     return np.stack([low, high, np.where(states > low + step / 2, states, high).min(axis=0)])

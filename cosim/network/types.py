@@ -260,6 +260,13 @@ def _check_ranges(origin: str, network: Network) -> None:
                 f"{origin}: ranges.{name}[0,{unit}] is the smallest state and must be at most ranges.{name}[1,{unit}], "
                 f"{high[unit]:g}, not {low[unit]:g}; export the network again"
             )
+        outside = (ranges < low) | (ranges > high)
+        if outside.any():
+            unit = int(np.argmax(outside[-1]))
+            raise NetworkError(
+                f"{origin}: ranges.{name}[2,{unit}] is the smallest state but one and must be from {low[unit]:g} to "
+                f"{high[unit]:g}, not {ranges[-1][unit]:g}; export the network again"
+            )
 
 
 def _check_finite(origin: str, where: str, array: Array) -> None:

@@ -261,7 +261,9 @@ def _draw_lines(chips: Chips, layer: nn.Module, signal: Tensor) -> Lines:
     lowest, highest = signal.detach().amin(dim=(0, 1)), signal.detach().amax(dim=(0, 1))
     steps = ((highest - lowest) / layer.increment).round()
     if layer.epsilon < 0:
-        steps = torch.where(steps > 3, steps, 1.0)  # a toggle, of at most 3 steps between two states, has one source
+        near = layer.increment / 2
+        between = ((signal > lowest + near) & (signal < highest - near)).any(dim=1).any(dim=0)
+        steps = torch.where(between | (lowest < layer.start - near), steps, 1.0)  # a toggle's two states: one source
     return chips.draw_state_lines(lowest, steps)
 
 

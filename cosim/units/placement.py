@@ -86,10 +86,10 @@ def read_sources(nodes: Mapping[str, Node], taps: Sequence[Tap]) -> Sources:
 class LayerPlacement:
     """The place of a layer of recurrent units in the graph, and what its circuit must be like.
 
-    stage: number of recurrent layers in front of it; ranges: smallest and largest h of each unit over the data, (2,
-    width), None where not known; headroom: states beyond these ranges, at either end; cell: circuit that the user asked
-    for; origin: file, for messages; later_nodes: nodes not yet in the graph, of layers that this layer reads a frame
-    late.
+    stage: number of recurrent layers in front of it; ranges: states of each unit over the data, as
+    `Network.state_ranges` has them, None where not known; headroom: states beyond these ranges, at either end; cell:
+    circuit that the user asked for; origin: file, for messages; later_nodes: nodes not yet in the graph, of layers that
+    this layer reads a frame late.
     """
 
     graph: GraphBuilder

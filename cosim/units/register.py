@@ -8,8 +8,8 @@ rectified rows, max(1 + v, 0) and max(1 - v, 0), of which S(h_hat) takes one; tu
 s = 0 ... K stands for h = -1 + 2 s / K. Level k is on where v exceeds I_turn by an amount that calibration found.
 
 Its supply current is that of both comparators, the levels' min(g_push v, I_turn) of the value that is switched
-through, 3 I_keep for each level that is on, and the gates', of which `writeb` has one load for each level while a pulse
-writes. The output is counted in its signal.
+through, 3 I_keep for each level that is on, and the gates'. While a pulse writes, `writeb` has one load for each level,
+and I_release flows. The output is counted in its signal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -163,8 +163,9 @@ class Register(LevelMemory, WindowUnit[RegisterPins, RegisterFactors]):
         total = signals.output_current + self.window_supply(cell, signals)
         value = calibration.mirror.push * np.where(up, *cell.values)
         total = total + sum(np.minimum(value, i_turn) for i_turn in pins.i_turns)
-        gates = _LOW + up + stays + self.most * (PULSE_END - PULSE_BEGIN) * (up | ~stays)
-        return total + pins.i_keep * (3 * signals.states + GATES * gates)
+        written = (PULSE_END - PULSE_BEGIN) * (up | ~stays)
+        gates = _LOW + up + stays + self.most * written
+        return total + pins.i_keep * (3 * signals.states + GATES * gates) + pins.i_release * written
 
     @staticmethod
     def accepts(layer: RecurrentLayer) -> bool:

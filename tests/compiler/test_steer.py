@@ -102,6 +102,18 @@ def test_what_is_no_product_of_bits(late):
         lower(network)
 
 
+def test_a_toggle_whose_states_were_not_all_measured_is_no_bit(late):
+    """With two rows of ranges a unit may have states between its ends; with the third it is a toggle."""
+    one = np.ones(1)
+    toggle = SignedLayer("s", ("input",), np.array([[2.0]]), -one, 0.5 * one, 0.5 * one, epsilon=-1.0)
+    both = AndLayer("both", ("s",), np.array([[1 / 1.5]]), np.array([1 / 3]))
+    network = late.network_of(toggle, both, late.cells("it", "both", weight=[[1.0]]))
+    rows = np.array([[-0.5], [1.0], [1.0]])
+    lower(replace(network, state_ranges={"s": rows}))
+    with pytest.raises(MappingError, match=r"reads s.0, which became a reflector, .* ranges.s .* `ranges_from=FILE"):
+        lower(replace(network, state_ranges={"s": rows[:2]}))
+
+
 def test_only_what_pulls_may_read_it(late):
     network = product(late, (1, 1), -1)
     layers = network.layers[0], replace(network.layers[1], weight=np.array([[-1.0]]))

@@ -8,12 +8,20 @@ import pytest
 
 from cosim.base.errors import InputError, NetworkError
 from cosim.exchange.checkpoint import load_network
+from cosim.network.layers import SignedLayer
 from cosim.network.reference import run_reference
 from cosim.network.types import InputEncoding, check_network, network_to_arrays
 
 
 def first(network, **fields):
     return replace(network, layers=(replace(network.layers[0], **fields), *network.layers[1:]))
+
+
+def reflected(network, **layers):
+    """Return the network with a first layer of signed units at epsilon -1, and these ranges."""
+    old, zero = network.layers[0], np.zeros(network.layers[0].width)
+    layer = SignedLayer(old.name, old.sources, old.weight, old.bias, zero + 0.25, zero + 1.0, epsilon=-1.0)
+    return ranges(replace(network, layers=(layer, *network.layers[1:])), **layers)
 
 
 def encoding(network, offset, scale, ramp_steps=None):
@@ -74,6 +82,15 @@ def ranges(network, **layers):
             lambda n: ranges(n, layer0=np.array([[-1.0] * 5, [3.0, 3.0, 3.0, -2.0, 3.0]])),
             r"ranges\.layer0\[0,3\] is the smallest state and must be at most ranges\.layer0\[1,3\], -2, not -1",
         ),
+        (
+            lambda n: reflected(n, layer0=np.array([[-1.0] * 5, [2.0] * 5, [0.0, 0.0, 0.0, 0.0, 9.0]])),
+            r"ranges\.layer0\[2,4\] is the smallest state but one and must be from -1 to 2, not 9; export",
+        ),
+        (
+            lambda n: reflected(n, layer0=np.array([[-1.0] * 5, [2.0] * 5, [0.0, -5.0, 0.0, 9.0, 0.0]])),
+            r"ranges\.layer0\[2,1\] is the smallest state but one and must be from -1 to 2, not -5; export",
+        ),
+        (lambda n: ranges(n, layer0=np.zeros((3, 5))), r"ranges\.layer0 must have shape \(2, 5\), not \(3, 5\)"),
         (lambda n: replace(n, labels=("a", "b")), "2 labels for 7 readout outputs; give one label each"),
         (
             lambda n: replace(n, readout=replace(n.readout, bias=np.full(7, np.nan))),

@@ -230,7 +230,9 @@ def test_lengths_are_respected(tmp_path: Path) -> None:
     np.testing.assert_array_equal(networks[0].readout.weight, networks[1].readout.weight)
 
 
-@pytest.mark.parametrize(("unit", "epsilon"), [("signed", 1.0), ("signed", -1.0), ("first-quadrant", 1.0)])
+@pytest.mark.parametrize(
+    ("unit", "epsilon"), [("signed", 1.0), ("signed", -0.5), ("signed", -1.0), ("first-quadrant", 1.0)]
+)
 def test_state_ranges_hold_every_state_of_the_training_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit, epsilon
 ) -> None:
@@ -247,7 +249,7 @@ def test_state_ranges_hold_every_state_of_the_training_set(
         states = run_reference(network, task.x_train).signals[name]
         seen = np.concatenate([[np.full(5, start)], *(h[:length] for h, length in zip(states, lengths, strict=True))])
         expected = [seen.min(axis=0), seen.max(axis=0)]
-        if epsilon < 0:
+        if epsilon == -1:
             expected.append(np.array([np.unique(one)[1] if len(np.unique(one)) > 1 else one[0] for one in seen.T]))
         np.testing.assert_array_equal(ranges, expected)
         assert (ranges[0] < ranges[1]).any()

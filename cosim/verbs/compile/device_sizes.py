@@ -53,7 +53,6 @@ def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
     cell, rails, weights = named(CLOCKED, RUNG_OFF, RUNG_ON), named(SIGNAL_RAILS), _weights(circuit)
     symbols = {"bit 1": "bit0", "bit 2": "bit1", "source": "source"}
     steering = named(STEERING_AND)
-    level = named(LEVEL_OFF, LEVEL_ON)
     return {
         "mirror": {
             "diode p": named(INPUT_DIODE).get("diode", ()), "copy": rails.get("copy", ()),
@@ -63,7 +62,7 @@ def sizes_of(circuit: Circuit) -> dict[str, Sizes]:
         "9T cell": cell,
         "clocked": cell,
         "DPI": named(DPI),
-        "level": {**level, "pn, pp": level.get("pn", ()), "hn, hp": level.get("hn", ())},
+        "level": named(LEVEL_OFF, LEVEL_ON),
         "tau-cell": named(TAU_CELL_GATED, "tau_cell"),
         "ratio gate": named(RATIO_GATE),
         "steering": {**named(SYMBOL_COMPARATOR), **{name: steering.get(key, ()) for name, key in symbols.items()}},
