@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -73,13 +74,37 @@ def compare():
     return found
 
 
+def beyond():
+    """The largest difference of a four-terminal device's table and slopes, on the axes and beyond either end.
+
+    They are of the order of 1 and 40 a volt, and both round in double precision.
+    """
+    from cosim.engines.batch import cuda_threads, table_lookup
+    from cosim.engines.batch.compiled import jit
+    from cosim.engines.batch.device_tables import FOUR_TERMINAL_COLUMNS
+    from cosim.engines.batch.lanes import LANES
+
+    @jit
+    def here(values, first, rows, places, rates, out):
+        return table_lookup.spline_columns(values, first, rows, places, rates, out)
+
+    rows = np.random.default_rng(5).standard_normal((6**3 + LANES, FOUR_TERMINAL_COLUMNS)).astype(np.float32).ravel()
+    apart = []
+    for out in product((-0.06, 0.0, 0.07), repeat=3):
+        asked = rows, 7, (6, 6), (0.2, 0.3, 0.9), (40.0,) * 3, out
+        there = cuda_threads.spline_columns(*asked)
+        apart.append(np.abs(np.array(here(*asked)) - np.array(there)).max())
+    return max(apart)
+
+
 def test_a_device_finds_what_the_processor_finds():
     """Its sums and exponentials round otherwise: 1e-7 of a device's current, kept in single precision, times a gain."""
     ran = subprocess.run(
         [sys.executable, __file__], env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
+    found, slopes_apart = json.loads(ran.stdout)
+    assert slopes_apart < 1e-10
     mirrors, cells = found[:-3], found[-3:]
     assert len(mirrors) == 3 * 6
     for here, there, apart in found:
@@ -91,4 +116,4 @@ def test_a_device_finds_what_the_processor_finds():
 
 
 if __name__ == "__main__":
-    print(json.dumps(compare()))
+    print(json.dumps([compare(), beyond()]))
