@@ -8,11 +8,9 @@ from cosim.network.ir.nodes import (
     PEDESTAL,
     PEDESTAL_UNITS,
     And,
-    InputCurrent,
     Memory,
     MemoryCurrents,
     Mirror,
-    Node,
     Output,
     Pedestal,
     Rectifier,
@@ -21,7 +19,7 @@ from cosim.network.ir.nodes import (
 )
 from cosim.technology.calibration import Calibration
 from cosim.technology.scale import MAX_RISE
-from cosim.units.sizing import SizingInput, largest_count
+from cosim.units.sizing import SizingInput, largest_count, pedestals_of
 from cosim.units.table import unit_of
 
 
@@ -87,11 +85,6 @@ def _steer(graph: ScaledGraph, calibration: Calibration, origin: str) -> dict[Ed
     return found
 
 
-def _pedestals(source: Node) -> int:
-    """Return how many pedestal currents a signal of 0 from this source carries."""
-    return 1 + source.floor if isinstance(source, Memory) else int(isinstance(source, InputCurrent))
-
-
 def _with_pedestal(graph: SizedGraph) -> SizedGraph:
     """Return the graph with one more weight in each row, which subtracts the pedestals of the row's sources.
 
@@ -100,7 +93,7 @@ def _with_pedestal(graph: SizedGraph) -> SizedGraph:
     weights, mirrors = dict(graph.weights), dict(graph.mirrors)
     for node in graph.of(Rectifier, Memory, Output):
         count = -sum(
-            _pedestals(graph.nodes[source]) * graph.mirrors[source, node.name].count
+            pedestals_of(graph.nodes[source]) * graph.mirrors[source, node.name].count
             for source, _ in graph.into(node.name)
         )
         edge, built = (PEDESTAL, node.name), Mirror(count, count / graph.units)

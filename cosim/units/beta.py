@@ -122,14 +122,14 @@ def moving_currents(sizing: SizingInput, node: ThresholdUnit, *, compared: bool 
 
     (betas, candidates at the upper threshold, at the lower one), (5,) each, ampere. compared: see `arriving_current`.
     """
-    currents, around = sizing.set_points(node), sizing.total_weight_current(node.name)
+    currents = sizing.set_points(node)
     betas = BETAS_OF_OFFSET * currents.i_fall
     rises, falls = (
-        np.array([sizing.arriving_current(current, around, compared=compared) for current in line])
+        np.array([sizing.arriving_current(node.name, current, compared=compared) for current in line])
         for line in (currents.i_rise + betas, currents.i_fall - betas)
     )
-    most = max(sizing.total_weight_current(source) for source, _ in sizing.graph.into(node.name, "beta"))
-    arriving = np.array([sizing.arriving_current(beta, most, relu=True) for beta in betas])
+    rows = [source for source, _ in sizing.graph.into(node.name, "beta")]
+    arriving = np.array([[sizing.arriving_current(row, beta) for row in rows] for beta in betas]).mean(axis=1)
     return arriving, rises, falls
 
 

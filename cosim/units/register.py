@@ -200,8 +200,8 @@ class Register(LevelMemory, WindowUnit[RegisterPins, RegisterFactors]):
         """Return the bias currents of thresholds and turns as they arrive. Raises UnitCurrentError for a low turn."""
         i_unit, fit, window = sizing.graph.i_unit, level_fit(sizing.calibration), self.window_bias(sizing)
         rows = [source for source, _ in sizing.graph.into(self.name, "value")]
-        total = sum(map(sizing.total_weight_current, rows)) / len(rows)  # a turn serves values of both signs
-        turns = tuple(fit.solve(sizing.arriving_current(turn * i_unit, total, relu=True)) for turn in self.turns)
+        arriving = ([sizing.arriving_current(row, turn * i_unit) for row in rows] for turn in self.turns)
+        turns = tuple(fit.solve(sum(both) / len(both)) for both in arriving)  # a turn serves values of both signs
         if turns[0] < MIN_FALL:
             lowest = SetPoint("lowest turn", turns[0], least=MIN_FALL)
             raise UnitCurrentError(str(lowest), where=self.name, value=lowest.current, limit=lowest.limit, unit="A")

@@ -155,7 +155,7 @@ class Toggle(ComparatorUnit[TogglePins, ToggleFactors]):
         """Return the bias currents of the unit's threshold as it arrives, and those that ladders and toggles share."""
         currents, fit = sizing.set_points(self), sizing.calibration.schmitt
         shared = ladder_currents(sizing.graph.i_unit)
-        arriving = sizing.arriving_current(currents.i_rise, sizing.total_weight_current(self.name), compared=True)
+        arriving = sizing.arriving_current(self.name, currents.i_rise, compared=True)
         upper = sizing.calibration.upper.solve(arriving)
         thresholds = fit.solve_clocked(shared.i_rise, shared.i_fall)
         delta = shared.i_retain - shared.i_reset

@@ -34,8 +34,8 @@ vdecb0 decb0 0 pwl(0e+00 0e+00 4.6e-03 0e+00 4.7e-03 1.8e+00 1.22e-02 1.8e+00 1.
 + 8.23e-02 0e+00 8.45e-02 0e+00 8.46e-02 1.8e+00)
 ibias_symbol_0 vdd bias_symbol_0 dc 5.5e-10
 ibias_gain_0 vdd bias_gain_0 dc 9.88503780763e-10
-ibias_thresh_0 vdd bias_thresh_0 dc 5.61113582718e-10
-ibias_width_0 vdd bias_width_0 dc 2.04208550996e-10
+ibias_thresh_0 vdd bias_thresh_0 dc 5.601374061e-10
+ibias_width_0 vdd bias_width_0 dc 2.04391872753e-10
 ibias_pedestal_0 vdd bias_pedestal_0 dc 4.89220050856e-11
 vreadout_0 vground readout_0 dc 0e+00
 vreadout_1 vground readout_1 dc 0e+00

@@ -34,7 +34,7 @@ vpulseb0 pulseb0 0 pwl(0e+00 0e+00 2e-03 0e+00 2.1e-03 1.8e+00 1.28e-02 1.8e+00 
 + 8.29e-02 0e+00 8.43e-02 0e+00 8.44e-02 1.8e+00)
 ibias_symbol_0 vdd bias_symbol_0 dc 5.5e-10
 ibias_gain_0 vdd bias_gain_0 dc 9.88503780763e-10
-ibias_thresh_0 vdd bias_thresh_0 dc 5.06682709976e-10
+ibias_thresh_0 vdd bias_thresh_0 dc 5.06147385014e-10
 ibias_base_0 vdd bias_base_0 dc 5e-11
 ibias_delta_0 vdd bias_delta_0 dc 2e-10
 ibias_thresh_1 vdd bias_thresh_1 dc 3.56583726422e-10

@@ -34,11 +34,11 @@ vdecb0 decb0 0 pwl(0e+00 0e+00 4.6e-03 0e+00 4.7e-03 1.8e+00 1.22e-02 1.8e+00 1.
 + 8.23e-02 0e+00 8.45e-02 0e+00 8.46e-02 1.8e+00)
 ibias_symbol_0 vdd bias_symbol_0 dc 5.5e-10
 ibias_gain_0 vdd bias_gain_0 dc 9.88503780763e-10
-ibias_thresh_0 vdd bias_thresh_0 dc 5.60914903588e-10
-ibias_width_0 vdd bias_width_0 dc 2.04357335793e-10
+ibias_thresh_0 vdd bias_thresh_0 dc 5.601374061e-10
+ibias_width_0 vdd bias_width_0 dc 2.04391872753e-10
 ibias_pedestal_0 vdd bias_pedestal_0 dc 4.89220050856e-11
-ibias_thresh_1 vdd bias_thresh_1 dc 5.60716224402e-10
-ibias_width_1 vdd bias_width_1 dc 2.04506120308e-10
+ibias_thresh_1 vdd bias_thresh_1 dc 5.60099906617e-10
+ibias_width_1 vdd bias_width_1 dc 2.04241312607e-10
 vreadout_0 vground readout_0 dc 0e+00
 iin_0_p in_0_p 0 pwl(0e+00 5e-11 4.5e-02 5e-11 4.51e-02 1.05e-09 6.5e-02 1.05e-09 6.51e-02 5e-11)
 iin_1_p in_1_p 0 pwl(0e+00 5e-11 5e-03 5e-11 5.1e-03 1.05e-09 2.5e-02 1.05e-09 2.51e-02 5e-11)

@@ -75,7 +75,7 @@ def test_none_where_cells_want_opposite_ones(network, technology, calibration):
 
 
 def test_what_has_no_bias_names_its_cell(network, technology, calibration):
-    """A row that carries 400 units leaves its node so low that thresholds of 0.1 and 0.3 do not arrive apart."""
+    """A row that carries 48 units, with slopes of 1/V, has thresholds of 0.1 and 0.115 that arrive in reverse."""
     weight = network.layers[0].weight.copy()
     weight[2] = 8.0 * np.where(np.arange(weight.shape[1]) % 2, 1.0, -1.0)
     network = with_thresholds(network, beta_lo={2: 0.1}, beta_hi={2: 0.115})

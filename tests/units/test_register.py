@@ -165,7 +165,7 @@ def test_levels_that_no_unit_has(change, text):
 
 
 def test_too_many_levels_for_the_current(technology, calibration):
-    text = "lowest turn must be at least 10 pA, not 6.71 pA; compile with `i_unit=330p`, which suits all cells"
+    text = "lowest turn must be at least 10 pA, not 7.36 pA; compile with `i_unit=330p`, which suits all cells"
     with pytest.raises(MappingError, match=text):
         compile_network(replace_levels(registers(), 32), technology, calibration, settings_of(0.2e-9))
 
