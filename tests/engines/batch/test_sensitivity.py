@@ -114,11 +114,12 @@ def test_a_four_terminal_device(design, x):
 
 
 def test_bias_pins(design, x):
+    """5 % of the pedestal moves the margin by 7e-12 A, and differences scatter by 3e-14 A as steps differ."""
     bench, (found,) = inference_bench(design, x), sensitivities(design, [x])
     values = {one.name: one.value for one in bench.circuit.elements if isinstance(one, Source)}
     for pin in ("bias_gain_0", "bias_pedestal_0", "unit", "pedestal"):
-        more, less = margins(design, [moved(bench, pin, factor=factor) for factor in (1.01, 0.99)], found.outputs)
-        assert found.pins[pin] == pytest.approx((more - less) / (0.02 * values[pin]), rel=0.01), pin
+        more, less = margins(design, [moved(bench, pin, factor=factor) for factor in (1.05, 0.95)], found.outputs)
+        assert found.pins[pin] == pytest.approx((more - less) / (0.1 * values[pin]), rel=0.01), pin
 
 
 def test_against_ngspice(design, x):
