@@ -111,8 +111,7 @@ class SizingInput:
     def _sum_lines(self, row: "_Row", signals: Array, gains: tuple[float, ...], sign: int) -> float:
         """Return the sum of a row's weights of one sign times the currents of their gate lines, ampere.
 
-        A signal of many levels is half of the time what it is on average, and else on its top or 0, as a bit is. The
-        row's weight on the pedestal counts as well.
+        The row's weight on the pedestal counts as well.
         """
 
         def line(units: Array | float) -> Array:
@@ -122,7 +121,8 @@ class SizingInput:
 
         share = signals / row.tops
         switched = share * line(row.tops + row.pedestals) + (1 - share) * line(row.pedestals)
-        lines = np.where(row.bits, switched, (switched + line(signals + row.pedestals)) / 2)
+        steady = line(signals + row.pedestals)
+        lines = steady + row.switching * (switched - steady)
         pedestal = max(-sign * float(row.weights @ row.pedestals) / PEDESTAL_UNITS, 0.0)
         return float((sign * row.weights).clip(0.0) @ lines + pedestal * line(PEDESTAL_UNITS))
 
@@ -163,6 +163,15 @@ class _Row:
     tops: Array
     bits: NDArray[np.bool_]
     constant: NDArray[np.bool_]
+
+    @property
+    def switching(self) -> Array:
+        """Return how far each source is on its top or at 0, as a bit is, rather than steady at its likely signal.
+
+        Of a signal of many levels it is half, but for what the row's total says of it: all if it is alone in the row.
+        """
+        squares = np.where(self.constant, 0.0, self.weights * self.tops) ** 2
+        return np.where(self.bits, 1.0, (1 - squares / max(squares.sum(), np.finfo(float).tiny)) / 2)
 
     def likely_signals(self, total: float) -> Array:
         """Return the signals nearest to typical ones at which weights times signals are `total`, in software units.

@@ -53,8 +53,8 @@ ibias_delta_0 vdd bias_delta_0 dc 2e-10
 ibias_thresh_1 vdd bias_thresh_1 dc 3.56583726422e-10
 ibias_width_0 vdd bias_width_0 dc 2.03216545353e-10
 ibias_pedestal_0 vdd bias_pedestal_0 dc 4.89220050856e-11
-ibias_thresh_2 vdd bias_thresh_2 dc 7.6400240779e-10
-ibias_width_1 vdd bias_width_1 dc 5.12174393958e-10
+ibias_thresh_2 vdd bias_thresh_2 dc 7.63986769524e-10
+ibias_width_1 vdd bias_width_1 dc 5.12173135249e-10
 vreadout_0 vground readout_0 dc 0e+00
 vreadout_1 vground readout_1 dc 0e+00
 iin_0_p in_0_p 0 pwl(0e+00 5e-11 5e-03 5e-11 5.1e-03 1.05e-09 1.5e-02 1.05e-09 1.51e-02 5e-11 4.5e-02 5e-11

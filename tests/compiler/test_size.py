@@ -272,7 +272,9 @@ def arrives(current, calibration, i_unit=1e-9, terms=TERMS, above=0.0):
         for one, x in signals(step).items():
             share = x / TOPS[one]
             switched = share * line(TOPS[one] + 0.05) + (1 - share) * rest[one]
-            lines[sign][one] = switched if one == "layer8.0" else (switched + line(x + 0.05)) / 2
+            known = (terms[one] * TOPS[one]) ** 2 / sum((terms[k] * TOPS[k]) ** 2 for k in TOPS if k in terms)
+            part = 1 if one == "layer8.0" else (1 - known) / 2
+            lines[sign][one] = part * switched + (1 - part) * line(x + 0.05)
     weights = terms | {"pedestal": -sum(weight for one, weight in terms.items() if one in TOPS)}
     pull, push = (sum(max(sign * w, 0) * lines[sign][one] for one, w in weights.items()) for sign in (1, -1))
     beyond = (current - i_unit * total(step)) * np.interp(0.0, np.log(np.array(mirror.currents) / 1e-9), mirror.gain_p)

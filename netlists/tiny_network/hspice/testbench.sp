@@ -20,12 +20,12 @@ vclkb0 clkb0 0 pwl(0e+00 1.8e+00 4.8e-03 1.8e+00 4.9e-03 0e+00 1.2e-02 0e+00 1.2
 + 5.21e-02 1.8e+00 5.47e-02 1.8e+00 5.48e-02 0e+00 6.2e-02 0e+00 6.21e-02 1.8e+00 6.47e-02 1.8e+00 6.48e-02
 + 0e+00 7.2e-02 0e+00 7.21e-02 1.8e+00 7.47e-02 1.8e+00 7.48e-02 0e+00 8.2e-02 0e+00 8.21e-02 1.8e+00 8.47e-02
 + 1.8e+00 8.48e-02 0e+00)
-ibias_thresh_0 vdd bias_thresh_0 dc 5.91230334717e-10
-ibias_width_0 vdd bias_width_0 dc 2.86001450642e-10
+ibias_thresh_0 vdd bias_thresh_0 dc 5.91290477788e-10
+ibias_width_0 vdd bias_width_0 dc 2.86009980049e-10
 ibias_gain_0 vdd bias_gain_0 dc 9.88503780763e-10
 ibias_pedestal_0 vdd bias_pedestal_0 dc 4.89220050856e-11
-ibias_thresh_1 vdd bias_thresh_1 dc 5.60737563099e-10
-ibias_width_1 vdd bias_width_1 dc 4.07842006607e-10
+ibias_thresh_1 vdd bias_thresh_1 dc 5.61144224082e-10
+ibias_width_1 vdd bias_width_1 dc 4.07799129776e-10
 vreadout_0 vground readout_0 dc 0e+00
 vreadout_1 vground readout_1 dc 0e+00
 vreadout_2 vground readout_2 dc 0e+00
